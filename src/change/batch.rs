@@ -352,7 +352,7 @@ fn depths(parents: &[Option<usize>]) -> Vec<Generation> {
 /// Removes stored columns that have no place here, and reports that.
 fn lost_columns(draft: &mut Draft<'_>, source: &BoundSource, shape: &TableShape, rows: &mut [NewRow]) {
     let (table, engine) = (table_of(source).title(), draft.store.engine());
-    let mut lost: BTreeMap<String, usize> = BTreeMap::new();
+    let mut lost: BTreeMap<(String, bool), usize> = BTreeMap::new();
     for surplus in rows.iter_mut().filter_map(|new| new.surplus.as_mut()) {
         let same = surplus.table.as_deref() == Some(&table);
         // A server can cast its own text form back to the original value.
@@ -364,15 +364,15 @@ fn lost_columns(draft: &mut Draft<'_>, source: &BoundSource, shape: &TableShape,
         surplus.hidden.retain(|(name, raw)| {
             let is_kept = same && takes(name, raw);
             if !is_kept && *raw != FetchedValue::Null {
-                *lost.entry(format!("{from}.{name}")).or_default() += 1;
+                *lost.entry((format!("{from}.{name}"), surplus.shown.contains(name))).or_default() += 1;
             }
             is_kept
         });
     }
-    for (name, count) in lost {
-        draft
-            .disclosures
-            .push(agreeing(count, &format!("{table} has no place for {{#}} {{value|values}} of `{name}`: left out")));
+    for ((name, is_shown), count) in lost {
+        let rest = if is_shown { "what is shown of {it|them} is copied" } else { "left out" };
+        let words = format!("{table} has no place for {{#}} {{value|values}} of `{name}`: {rest}");
+        draft.disclosures.push(agreeing(count, &words));
     }
 }
 

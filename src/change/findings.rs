@@ -13,6 +13,8 @@ use super::prune::case_source;
 use super::purge::owners;
 use super::suppress::{self, Erased};
 use super::{ChangeError, anchor, retain};
+use crate::lab::banked::policies_in_use;
+use crate::lab::silent;
 use crate::layout::{BoundSource, CatalogTable, EpisodeLink, LinkBy};
 use crate::memory::digest::digest;
 use crate::memory::entity::{Column, Personal, ValueKind};
@@ -118,6 +120,8 @@ pub async fn look(
     survey.bear(done).await?;
     survey.rest().await?;
     survey.texts();
+    let done = survey.directions().await;
+    survey.bear(done).await?;
     if let Some(banks) = banks.flatten() {
         let done = survey.near_copies(&banks).await;
         survey.bear(done).await?;
@@ -162,6 +166,8 @@ const DAMAGED: &str = "damaged_table";
 
 /// The kind of vectors that cannot be compared for their numbers.
 const NO_DIRECTION: &str = "vector_no_direction";
+/// The kind of policies in use that cannot rank.
+const UNUSABLE: &str = "unusable_policy";
 /// Reason for no findings about vectors.
 const NO_VECTORS: &str = "no vectors are stored here";
 
@@ -172,6 +178,7 @@ const BANK: &[&str] = &[
     "over_window",
     "window_is_zero",
     "policy_without_cases",
+    UNUSABLE,
     "duplicate_case",
     "unclear_hash",
     near::NEAR_COPY,
@@ -265,7 +272,7 @@ impl Survey<'_> {
     /// # Errors
     /// The error, if it is not about damage.
     async fn note_damage(&mut self, error: StoreError, tables: &[TableName]) -> Result<(), ChangeError> {
-        if error.fault() != Some(EngineFault::Damaged) {
+        if !matches!(error.fault(), Some(EngineFault::Damaged | EngineFault::DamagedOnServer)) {
             return Err(error.into());
         }
         let mut names = self.store.raw().damaged(tables).await?;
@@ -314,6 +321,7 @@ impl Survey<'_> {
                 finding = finding.merging();
             }
             let lacks_what_it_writes = finding.remedy.starts_with("quarantine ") && !self.quarantines()
+                || finding.remedy.starts_with("unlink ") && !self.unlinks()
                 || finding.remedy == "backfill embeddings" && !entity.is_some_and(|entity| self.embeds(entity));
             if lacks_what_it_writes {
                 finding = finding.only_shown();
@@ -325,6 +333,12 @@ impl Survey<'_> {
     /// Whether the layout can hide a case from recall.
     fn quarantines(&self) -> bool {
         case_source(self.store).is_ok_and(|source| plain_column(source, "quarantined").is_some())
+    }
+
+    /// Whether the parent of an episode can be removed.
+    fn unlinks(&self) -> bool {
+        let sources = self.store.sources_of(Entity::Episode).unwrap_or_default();
+        sources.iter().any(|source| source.is_writable() && can_set(source, "parent_id"))
     }
 
     /// Whether vectors of an entity's rows can be written.
@@ -514,17 +528,6 @@ impl Survey<'_> {
 
     async fn vectors(&mut self) -> Result<(), ChangeError> {
         let embeddings = self.store.embeddings();
-        let with_vectors: Vec<Entity> = Entity::ALL.iter().copied().filter(|e| embeddings.has_vectors(*e)).collect();
-        if with_vectors.is_empty() {
-            self.not_applicable(&[NO_DIRECTION], NO_VECTORS);
-        }
-        // Otherwise the vectors read for comparison tell.
-        if self.wanted.kind == Some(NO_DIRECTION) {
-            for entity in with_vectors {
-                let found = embeddings.vectors_without_direction(entity, self.most()).await?;
-                self.found(NO_DIRECTION, Some(entity), found);
-            }
-        }
         if !self.wants(&["vector_missing", "vector_size"]) {
             return Ok(());
         }
@@ -538,6 +541,30 @@ impl Survey<'_> {
             self.found("vector_missing", Some(entity), missing);
             let odd = embeddings.vectors_of_odd_size(&place, self.most()).await?;
             self.found("vector_size", Some(entity), odd);
+        }
+        Ok(())
+    }
+
+    /// Rows whose vector has no direction. Unless this kind alone is wanted, the vectors of cases and memories are read for
+    /// comparison, and tell.
+    async fn directions(&mut self) -> Result<(), ChangeError> {
+        if !self.wants(&[NO_DIRECTION]) {
+            return Ok(());
+        }
+        let embeddings = self.store.embeddings();
+        let with_vectors: Vec<Entity> = Entity::ALL.iter().copied().filter(|e| embeddings.has_vectors(*e)).collect();
+        if with_vectors.is_empty() {
+            self.not_applicable(&[NO_DIRECTION], NO_VECTORS);
+        }
+        let is_compared = |entity: &Entity| [Entity::Case, Entity::Memory].contains(entity);
+        let is_alone = self.wanted.kind == Some(NO_DIRECTION);
+        for entity in with_vectors.into_iter().filter(|entity| is_alone || !is_compared(entity)) {
+            if self.spent {
+                self.left.insert(NO_DIRECTION);
+                return Ok(());
+            }
+            let found = embeddings.vectors_without_direction(entity, self.most()).await?;
+            self.found(NO_DIRECTION, Some(entity), found);
         }
         Ok(())
     }
@@ -562,6 +589,7 @@ impl Survey<'_> {
         self.each(Entity::Policy, |row| bank.policy(row)).await?;
         let idle = bank.idle_policies()?;
         self.found("policy_without_cases", Some(Entity::Policy), idle);
+        self.unusable_policies().await?;
         match self.lacks(Entity::Access) {
             Some(reason) => self.not_applicable(&["low_reward_often_recalled", "swamping_case"], &reason),
             None => self.each(Entity::Access, |row| bank.access(row)).await?,
@@ -570,6 +598,17 @@ impl Survey<'_> {
             self.found(kind, Some(Entity::Case), tally);
         }
         Ok(Some(bank.into_banks()?))
+    }
+
+    /// Policies in use whose weights cannot be read.
+    async fn unusable_policies(&mut self) -> Result<(), ChangeError> {
+        if !self.wants(&[UNUSABLE]) || self.spent || self.lacks(Entity::Policy).is_some() {
+            return Ok(());
+        }
+        let found = policies_in_use(self.store, &silent).await?;
+        let ids: BTreeSet<String> = found.unusable.into_iter().map(|policy| policy.id).collect();
+        self.found(UNUSABLE, Some(Entity::Policy), FindingTally::of(ids, self.most()));
+        Ok(())
     }
 
     async fn episodes(&mut self) -> Result<(), ChangeError> {

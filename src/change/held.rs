@@ -48,8 +48,11 @@ impl HeldRows {
             let parents = &mut held.parents;
             let take = |row: Row, _| {
                 parents.insert(digest(link, row.id()));
-                parents.extend(row.list("execution_ids").into_iter().map(|run| digest("run_id", run)));
-                episodes.extend((entity == Entity::Episode).then(|| row.id().to_owned()));
+                if entity == Entity::Episode {
+                    let runs = row.list("execution_ids").into_iter().chain([row.id()]);
+                    parents.extend(runs.map(|run| digest("run_id", run)));
+                    episodes.push(row.id().to_owned());
+                }
                 ControlFlow::Continue(())
             };
             let more = (entity == Entity::Episode).then_some("execution_ids");

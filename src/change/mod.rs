@@ -219,7 +219,7 @@ pub async fn plan(store: &Store, operation: &Operation, author: &Author) -> Resu
         Operation::AddFeedback { episode, fields } => feedback::add(store, episode, fields).await,
         Operation::Signal { episode, signal, reason, feedback } => {
             let note = SignalNote { actor: &author.actor, reason: reason.as_deref(), feedback: feedback.as_ref() };
-            signal::plan(store, episode, *signal, note).await
+            signal::add(store, episode, *signal, note).await
         }
         Operation::Retract { id } => signal::retract(store, id).await,
         Operation::Link { child, parent } => chain::link(store, child, parent).await,

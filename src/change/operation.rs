@@ -426,7 +426,7 @@ impl Operation {
             Operation::Remove { entity, ids } => {
                 let title = match &ids[..] {
                     [id] => format!("Remove {} {id}", entity.title()),
-                    ids => format!("Remove {} rows of {}", ids.len(), entity.title()),
+                    ids => format!("Remove {}", entity.counted(ids.len())),
                 };
                 match (entity, &ids[..]) {
                     (Entity::Feedback, [id]) => Face::about(id, title, words(["feedback", "remove", id])),

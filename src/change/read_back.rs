@@ -154,8 +154,7 @@ fn is_other(engine: Engine, written: &FetchedValue, stored: &FetchedValue, colum
         }
         (FetchedValue::Text(a), FetchedValue::Text(b)) if kind.starts_with("timestamp") => {
             let times = time::canonical(a).zip(time::canonical(b));
-            let apart = times.and_then(|(a, b)| time::seconds_between(&a, &b));
-            apart.is_some_and(|seconds| seconds.abs() >= 1.0)
+            times.is_some_and(|(a, b)| time::are_apart(&a, &b))
         }
         (a, b) if kind == "boolean" => truth(a).zip(truth(b)).is_some_and(|(a, b)| a != b),
         (a, b) => {

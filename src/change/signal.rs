@@ -19,20 +19,6 @@ use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::stored::StoredRows;
 
-/// Plans a new signal about an episode, which follows from no feedback.
-///
-/// # Errors
-/// As [`plan`].
-pub async fn add(
-    store: &Store,
-    episode: &str,
-    signal: Signal,
-    actor: &str,
-    reason: Option<&str>,
-) -> Result<Plan, ChangeError> {
-    plan(store, episode, signal, SignalNote { actor, reason, feedback: None }).await
-}
-
 /// Origin of a signal.
 #[derive(Debug, Clone, Copy)]
 pub struct SignalNote<'a> {
@@ -49,7 +35,7 @@ pub struct SignalNote<'a> {
 /// # Errors
 /// [`ChangeError::NotFound`], [`ChangeError::Refused`] if no utility is stored, or [`ChangeError::Conflict`] if the
 /// feedback that the signal follows from was changed.
-pub async fn plan(store: &Store, episode: &str, signal: Signal, note: SignalNote<'_>) -> Result<Plan, ChangeError> {
+pub async fn add(store: &Store, episode: &str, signal: Signal, note: SignalNote<'_>) -> Result<Plan, ChangeError> {
     let SignalNote { actor, reason, feedback } = note;
     let mut draft = Draft::new(store, "signal", ChangeDanger::Safe).await?;
     if let Some(seen) = feedback {

@@ -88,18 +88,23 @@ pub async fn open(session: &Session<'_>, named: Option<&str>, look: &Look) -> Re
 fn door(session: &Session<'_>, named: Option<&str>) -> Result<Option<shell::Door>, CommandFailure> {
     let Some((target, options)) = session.target(named)? else { return Ok(None) };
     let options = OpenOptions { connections: 3, statement_timeout: Some(SCREEN_TIMEOUT), ..options };
-    let opening = Arc::new((target, options));
-    let open: shell::Opener = Arc::new(move || {
-        let opening = Arc::clone(&opening);
-        Box::pin(async move { Store::open(&opening.0, &opening.1).await })
-    });
+    let past_damage = OpenOptions { reads_past_damage: true, ..options.clone() };
     Ok(Some(shell::Door {
-        open,
+        open: opener(target.clone(), options),
+        past_damage: opener(target, past_damage),
         masked: session.global.mask || session.profile_named(named).is_some_and(|p| p.mask),
         profile: session.profile_name(named),
         production: session.profile_named(named).is_some_and(|p| p.production),
         embedding: session.endpoint(named),
     }))
+}
+
+fn opener(target: Target, options: OpenOptions) -> shell::Opener {
+    let opening = Arc::new((target, options));
+    Arc::new(move || {
+        let opening = Arc::clone(&opening);
+        Box::pin(async move { Store::open(&opening.0, &opening.1).await })
+    })
 }
 
 /// The databases that can be opened from the console: each by what it is called alone, without this command's options.

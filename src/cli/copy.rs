@@ -163,7 +163,8 @@ async fn put_all(
             chosen.keep(entity, &mut rows)?;
             left += read - rows.len();
             *copied.rows.entry(entity.name()).or_default() += rows.len();
-            let surplus = source.shapes().surplus(entity, &rows).await?;
+            let mut surplus = source.shapes().surplus(entity, &rows).await?;
+            source.shapes().note_shown(&mut surplus);
             write_export(&mut text, &rows, &surplus, entity)?;
             if text.len() >= PART_BYTES {
                 line = put_in(target, asked, CopyPart { text: &mut text, line, is_last: false }, &progress, copied)

@@ -173,8 +173,7 @@ impl From<OpenError> for CommandFailure {
             OpenError::LayoutDoesNotFit(..) => 5,
             _ => 1,
         };
-        let is_damaged = matches!(&error, OpenError::NotSqlite(_, hint) if hint.contains("damaged"));
-        let remedy = is_damaged.then(|| DAMAGED.to_owned());
+        let remedy = matches!(error, OpenError::Damaged(..)).then(|| DAMAGED.to_owned());
         CommandFailure { remedy, ..CommandFailure::new(code, error.to_string()) }
     }
 }
@@ -209,7 +208,9 @@ impl From<StoreError> for CommandFailure {
                          and `layouts check FILE` shows it"
                     }
                     EngineFault::Stopped => "it took too long: narrow it, or raise statement_timeout",
-                    EngineFault::Damaged | EngineFault::Raised => fault.lasting_remedy()?,
+                    EngineFault::Damaged | EngineFault::DamagedOnServer | EngineFault::Raised => {
+                        fault.lasting_remedy()?
+                    }
                 };
                 Some(words.to_owned())
             }),

@@ -45,6 +45,11 @@ fn report_left_out(manifest: &Value) -> Result<(), CommandFailure> {
     };
     let (unread, outside): (Vec<_>, Vec<_>) = left_out.iter().partition(|entry| entry["unread"] == Value::Bool(true));
     outside.into_iter().for_each(|entry| output::tell(&words(entry)));
+    for (id, people) in manifest["namesakes"].as_object().into_iter().flatten() {
+        output::tell(&format!(
+            "{people} people of this database have the id `{id}`: the bundle holds the rows of all of them"
+        ));
+    }
     if unread.is_empty() {
         return Ok(());
     }

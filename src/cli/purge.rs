@@ -146,6 +146,7 @@ impl PurgeArgs {
             account: self.account == AccountArg::Erase,
             full: self.full,
             batch: self.batch,
+            ..PurgeOptions::default()
         }
     }
 }

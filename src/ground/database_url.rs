@@ -6,10 +6,7 @@ use std::path::{Path, PathBuf};
 
 use percent_encoding::percent_decode_str;
 
-use super::location;
-
-/// Drivers of SQLAlchemy that open a plain SQLite file.
-const FILE_DRIVERS: [&str; 2] = ["aiosqlite", "pysqlite"];
+use super::location::{self, FILE_DRIVERS, sqlite_driver};
 
 /// Reason why a URL does not name one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,22 +49,10 @@ pub fn file(text: &str, folder: &Path) -> Result<PathBuf, UrlFault> {
     }
 }
 
-/// Removes the scheme of a URL that names a file, with the slashes of an empty host: what is left begins with the path.
-#[must_use]
-pub fn without_scheme(text: &str) -> Option<&str> {
-    let (scheme, rest) = text.split_once(':')?;
-    let is_file = scheme == "sqlite" || scheme == "file" || driver(scheme).is_some_and(|d| FILE_DRIVERS.contains(&d));
-    is_file.then(|| rest.strip_prefix("//").unwrap_or(rest))
-}
-
-fn driver(scheme: &str) -> Option<&str> {
-    scheme.strip_prefix("sqlite+")
-}
-
 /// The paths that a URL may mean, with the options that follow them; none for a text that is a path itself.
 fn readings(text: &str, folder: &Path) -> Result<Option<Vec<String>>, UrlFault> {
     let Some((scheme, rest)) = text.split_once(':') else { return Ok(None) };
-    let paths = match (scheme, driver(scheme)) {
+    let paths = match (scheme, sqlite_driver(scheme)) {
         ("file", _) => vec![text.to_owned(), of_file_url(rest)?],
         // SQLAlchemy begins a relative path after three slashes, and most others an absolute one with the third.
         ("sqlite", _) => match rest.strip_prefix("///") {

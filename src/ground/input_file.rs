@@ -173,12 +173,19 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, InputError> {
     Ok(bytes)
 }
 
-/// As [`read`], as text.
+/// The byte order mark that some editors put before UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// As [`read`], as text without a byte order mark.
 ///
 /// # Errors
 /// [`InputError`].
 pub fn read_text(path: &Path, most: u64) -> Result<String, InputError> {
-    String::from_utf8(read(path, most)?).map_err(|_| InputError::NotText)
+    let mut bytes = read(path, most)?;
+    if bytes.starts_with(MARK) {
+        bytes.drain(..MARK.len());
+    }
+    String::from_utf8(bytes).map_err(|_| InputError::NotText)
 }
 
 #[cfg(test)]
@@ -195,6 +202,8 @@ mod tests {
         fs::write(&path, "four").unwrap();
         assert_eq!(read_text(&path, 4).unwrap(), "four");
         assert_eq!(read_text(&path, 3).unwrap_err().to_string(), "it contains more than 3 bytes, the maximum");
+        fs::write(&path, "\u{feff}four").unwrap();
+        assert_eq!(read_text(&path, 8).unwrap(), "four");
         fs::write(&path, [0xff]).unwrap();
         assert!(matches!(read_text(&path, 3), Err(InputError::NotText)));
         assert!(matches!(read(&folder.path().join("none"), 3), Err(InputError::NotFound)));

@@ -6,7 +6,7 @@ use std::sync::{PoisonError, RwLock};
 
 use url::{Position, Url};
 
-use super::{database_url, server_words};
+use super::server_words;
 
 /// Replacement for an unreadable URL.
 const UNREADABLE: &str = "://… (not a valid URL)";
@@ -35,6 +35,9 @@ const HARMLESS: [&str; 15] = [
 
 /// Words before `=` that indicate a secret.
 const SECRETS: [&str; 6] = ["pass", "pwd", "secret", "token", "sslkey", "api_key"];
+
+/// Drivers of SQLAlchemy that open a plain SQLite file.
+pub(super) const FILE_DRIVERS: [&str; 2] = ["aiosqlite", "pysqlite"];
 
 /// Names known to be users: a server has accepted them, or there is a password beside them.
 static ROLES: RwLock<BTreeSet<String>> = RwLock::new(BTreeSet::new());
@@ -87,7 +90,7 @@ pub fn shown(text: &str) -> String {
     if server_words::is_server(text) {
         return pairs(text).unwrap_or_else(|| CONNECTION_WORDS.to_owned());
     }
-    let path = database_url::without_scheme(text).unwrap_or(text);
+    let path = without_scheme(text).unwrap_or(text);
     if resembles_url(path) {
         unreadable(path)
     } else if has_secret_word(path) {
@@ -189,6 +192,19 @@ fn resembles_url(text: &str) -> bool {
 
 fn unreadable(text: &str) -> String {
     format!("{}{UNREADABLE}", scheme_of(text).unwrap_or("…"))
+}
+
+/// Removes the scheme of a URL that names a file, with the slashes of an empty host: what is left begins with the path.
+fn without_scheme(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once(':')?;
+    let is_file =
+        scheme == "sqlite" || scheme == "file" || sqlite_driver(scheme).is_some_and(|d| FILE_DRIVERS.contains(&d));
+    is_file.then(|| rest.strip_prefix("//").unwrap_or(rest))
+}
+
+/// Returns the driver of a URL of an SQLite file, as SQLAlchemy names it.
+pub(super) fn sqlite_driver(scheme: &str) -> Option<&str> {
+    scheme.strip_prefix("sqlite+")
 }
 
 /// Returns the scheme of a URL, such as `mysql` or `postgresql+asyncpg`; none for what may be anything else.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::banked::policies_in_use;
+use super::banked::{PoliciesInUse, UnusablePolicy, policies_in_use};
 use super::training::{self, TrainingPairs};
 use super::{LabError, Told};
 use crate::memory::{Entity, Row, agreeing};
@@ -18,8 +18,8 @@ use crate::store::Store;
 /// that training on them would give (each pair is predicted by a policy that did not see its query).
 ///
 /// # Errors
-/// [`LabError::NotFound`] for a missing version, [`LabError::Refused`] for unusable weights and for pairs that allow no
-/// measurement.
+/// [`LabError::NotFound`] for a missing version, [`LabError::Refused`] for unusable weights, also of all versions in use,
+/// and for pairs that allow no measurement.
 pub async fn measure(
     store: &Store,
     id: Option<&str>,
@@ -120,7 +120,11 @@ fn training_on(pairs: &TrainingPairs, seed: u64) -> Result<MeasuredAssessment, L
 }
 
 async fn in_use(store: &Store, seed: u64, told: Told<'_>) -> Result<MeasuredAssessment, LabError> {
-    let used = policies_in_use(store, told).await?;
+    let PoliciesInUse { by_bank: used, unusable } = policies_in_use(store, told).await?;
+    if let Some(first) = unusable.first().filter(|_| used.is_empty()) {
+        let why = agreeing(unusable.len(), "{the policy|none of the {#} policies} in use can be measured");
+        return Err(LabError::Refused(format!("{why}: {}", first.note())));
+    }
     if used.is_empty() {
         let pairs = training::from_bank(store, None, told).await?;
         let mut measured = training_on(&pairs, seed)?;
@@ -139,6 +143,7 @@ async fn in_use(store: &Store, seed: u64, told: Told<'_>) -> Result<MeasuredAsse
     pairs.examples = examples;
     some(&pairs)?;
     let mut notes = pairs.notes.clone();
+    notes.extend(unusable.iter().map(UnusablePolicy::note));
     notes.push("the versions may have been trained on some of these pairs: the numbers may flatter them".to_owned());
     Ok(MeasuredAssessment {
         policy: None,

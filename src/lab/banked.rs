@@ -106,8 +106,7 @@ async fn in_use(
     match Policy::parse(row.get("weights")) {
         Ok(policy) => Ok(Some((UsedPolicy::of(row, "in use"), policy))),
         Err(why) => {
-            let id = row.id();
-            asked.notes.push(format!("the active policy {id} cannot be used: {why}; ranked without it"));
+            asked.notes.push(UnusablePolicy { id: row.id().to_owned(), why }.note());
             Ok(None)
         }
     }
@@ -138,14 +137,44 @@ pub(super) fn standing(policy: &Row) -> (Option<i64>, Reverse<String>) {
     (policy.get("version").as_i64(), Reverse(policy.id().to_owned()))
 }
 
-/// The policies in use, by bank; empty if the database has no policies.
-pub(super) async fn policies_in_use(store: &Store, told: Told<'_>) -> Result<HashMap<String, Policy>, LabError> {
+/// A policy in use that cannot rank: its bank is ranked without it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnusablePolicy {
+    /// Id of the version.
+    pub id: String,
+    /// Fault of its weights.
+    pub why: String,
+}
+
+impl UnusablePolicy {
+    /// Tells it to people.
+    #[must_use]
+    pub fn note(&self) -> String {
+        let UnusablePolicy { id, why } = self;
+        format!("the active policy {id} cannot be used: {why}; ranked without it")
+    }
+}
+
+/// The policies that the banks' readers use.
+#[derive(Debug, Default)]
+pub struct PoliciesInUse {
+    /// Those that can rank, by bank.
+    pub by_bank: HashMap<String, Policy>,
+    /// The others, by id.
+    pub unusable: Vec<UnusablePolicy>,
+}
+
+/// The policies in use; none if the database has no policies.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn policies_in_use(store: &Store, told: Told<'_>) -> Result<PoliciesInUse, LabError> {
     let mut used = HashMap::new();
     let mut query = Query::new(Entity::Policy);
     query.columns = Some(vec!["profile_id", "version", "status", "weights"]);
     each(store, &query, told, |row| {
         let Some(bank) = row.text("profile_id").filter(|_| is_active(&row)) else { return };
-        let version = (standing(&row), Policy::parse(row.get("weights")).ok());
+        let version = (standing(&row), Policy::parse(row.get("weights")));
         match used.get_mut(bank) {
             Some((known, _)) if *known > version.0 => {}
             Some(known) => *known = version,
@@ -153,7 +182,17 @@ pub(super) async fn policies_in_use(store: &Store, told: Told<'_>) -> Result<Has
         }
     })
     .await?;
-    Ok(used.into_iter().filter_map(|(bank, (_, policy))| Some((bank, policy?))).collect())
+    let mut found = PoliciesInUse::default();
+    for (bank, ((_, Reverse(id)), policy)) in used {
+        match policy {
+            Ok(policy) => {
+                found.by_bank.insert(bank, policy);
+            }
+            Err(why) => found.unusable.push(UnusablePolicy { id, why }),
+        }
+    }
+    found.unusable.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+    Ok(found)
 }
 
 /// A policy by its id, with the profile it belongs to.

@@ -4,6 +4,7 @@
 
 use super::LabError;
 use super::candidates::CandidateRows;
+use super::recall::{eligibility, never_recalled};
 use super::situation::ResolvedQuestion;
 use crate::memory::filter::Filter;
 use crate::memory::packed::preselect::{Bounds, Preselection};
@@ -11,7 +12,7 @@ use crate::memory::packed::rows::PackedRows;
 use crate::memory::packed::vectors::PackedComparison;
 use crate::memory::vector::VectorTally;
 use crate::memory::{Entity, Row, time};
-use crate::recall::among;
+use crate::recall::among::{self, HeldBack, HeldRows};
 use crate::recall::answer::RecallRequest;
 use crate::recall::preselect::{of_boosted, of_likeness, recency};
 use crate::recall::rank::{self, RankedRow, Ranking};
@@ -19,10 +20,11 @@ use crate::recall::shortlist::{FoundLikeness, Placing, Shortlist, ShortlistEnd};
 use crate::store::Store;
 
 /// Columns of an episode that rankings by vectors use.
-pub(super) const OF_EPISODE: &[&str] = &["started_at", "canvas_action_count", "feedback_score", "success", "outcome"];
+pub(super) const OF_EPISODE: &[&str] =
+    &["started_at", "status", "canvas_action_count", "feedback_score", "success", "outcome"];
 
 /// The same of a memory.
-pub(super) const OF_MEMORY: &[&str] = &["created_at", "status"];
+pub(super) const OF_MEMORY: &[&str] = &["created_at", "status", "expires_at"];
 
 /// Rows between two checks of the memory limit.
 const STRIDE: usize = 1_024;
@@ -37,14 +39,17 @@ pub(super) struct KeptFind {
     pub candidates: usize,
     /// The row that is the query itself, if any.
     pub itself: Option<Row>,
+    /// The rows that agents never get.
+    pub held: HeldRows,
 }
 
 /// State of a scan over cached rows.
 struct KeptLook<'a> {
     rows: &'a PackedRows,
     vectors: PackedComparison<'a>,
-    /// For each kind of row its score without similarity and recency; `None` if it may not be recalled.
-    kinds: Vec<Option<f64>>,
+    /// For each kind of row its score without similarity and recency, or why agents never get it; `None` if the ranking does
+    /// not consider it.
+    kinds: Vec<Option<Result<f64, HeldBack>>>,
     ranking: Ranking,
     now: Option<i64>,
 }
@@ -80,13 +85,21 @@ pub(super) async fn first_rows(
     };
     let Some((kept, rows)) = vectors.kept(of.kind, of.filters) else { return Ok(None) };
     let Some(compared) = kept.packed().compared(query) else { return Ok(None) };
+    let never = never_recalled(store);
+    let eligibility = eligibility(request, &never);
     let of_kind = |row: Row| {
+        if !eligibility.counts(&row) {
+            return None;
+        }
+        if let Some(held) = eligibility.held_back(&row) {
+            return Some(Err(held));
+        }
         let others = if request.inquiry.ranking == Ranking::Similar {
             0.0
         } else {
             rank::boosted(&row, Some(0.0), among::likeness_name(true), &request.at).score.total
         };
-        among::eligible(&row, request.inquiry.ranking, request.inquiry.all_outcomes).then_some(others)
+        Some(Ok(others))
     };
     let look = KeptLook {
         rows: &rows,
@@ -98,8 +111,16 @@ pub(super) async fn first_rows(
     let own = asked.row.as_ref().filter(|own| own.entity == of.kind);
     let own: Vec<usize> = own.map(|own| rows.places(own.id())).unwrap_or_default();
     let (mut selection, mut candidates, mut itself) = (Preselection::new(room), 0, None);
+    let mut held = HeldRows::default();
     for at in 0..rows.len() {
-        let Some(others) = rows.kind(at).and_then(|kind| *look.kinds.get(kind)?) else { continue };
+        let others = match rows.kind(at).and_then(|kind| *look.kinds.get(kind)?) {
+            None => continue,
+            Some(Err(why)) => {
+                held.add(why, || Some(rows.row(at)?.id().to_owned()));
+                continue;
+            }
+            Some(Ok(others)) => others,
+        };
         if own.contains(&at) {
             itself = itself.or_else(|| rows.row(at));
             continue;
@@ -118,7 +139,7 @@ pub(super) async fn first_rows(
         vectors.forget(of.kind, of.filters);
         return Ok(None);
     }
-    Ok(Some(KeptFind { rows: ranked, tally: kept.tally(query), candidates, itself }))
+    Ok(Some(KeptFind { rows: ranked, tally: kept.tally(query), candidates, itself, held }))
 }
 
 /// Ranks rows by their stored vectors.

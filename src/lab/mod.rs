@@ -1,7 +1,7 @@
 //! The recall lab: reads from the store what the pure rules of [`crate::recall`] need, for both console and commands.
 
 pub mod assess;
-mod banked;
+pub mod banked;
 mod candidates;
 pub mod embed;
 pub mod judge;

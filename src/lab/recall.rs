@@ -18,7 +18,7 @@ use crate::memory::filter::Filter;
 use crate::memory::findings::is_poison;
 use crate::memory::vector::{ComparedBy, VectorTally, cosine_of, has_direction};
 use crate::memory::{Entity, Row};
-use crate::recall::among::{self, RankingInput};
+use crate::recall::among::{self, Eligibility, HeldRows, RankingInput};
 use crate::recall::answer::{NO_POLICY, RecallAnswer, RecallRequest, RecalledItem, StageTimes, UsedPolicy, WordsBy};
 use crate::recall::context::{Budget, TOKENS, ToldCollector, ToldRows};
 use crate::recall::features::{SoughtName, features, overlap, words};
@@ -39,6 +39,8 @@ const MOST: usize = 1 << 31;
 struct RankedFind {
     rows: Vec<RankedRow>,
     left_out: Vec<LeftOut>,
+    /// Notes on rows that are left out and not listed.
+    notes: Vec<String>,
     compared: Option<(VectorTally, ComparedBy)>,
     candidates: usize,
     k: usize,
@@ -102,6 +104,7 @@ pub async fn ranked(store: &Store, request: &RecallRequest) -> Result<(RankedSit
         asked.notes.push(format!("compared by keywords: the query's vector of {dimensions} dimensions {why}"));
         found = find(store, request, &mut asked).await?;
     }
+    asked.notes.append(&mut found.notes);
     let used = match (&asked.vector, asked.words.is_empty()) {
         _ if request.inquiry.ranking == Ranking::Proven => "none",
         (Some(_), _) => "vector",
@@ -152,6 +155,11 @@ fn names_memories(store: &Store, layout: &str) -> bool {
     store.recognised().layouts.iter().any(|l| l.name == layout && l.recalled == Some(Entity::Memory))
 }
 
+/// The statuses of episodes that agents never get here.
+pub(super) fn never_recalled(store: &Store) -> Vec<String> {
+    store.recognised().layouts.iter().flat_map(|layout| layout.never_recalled.clone()).collect()
+}
+
 /// Reports memories that a ranking ignores because another layout has episodes.
 fn unranked(store: &Store, ranking: Ranking) -> Option<String> {
     if ranking == Ranking::Proven || kind_of(store, ranking) != Entity::Episode {
@@ -185,8 +193,19 @@ fn of_owners(store: &Store, kind: Entity, (agent, user): Owners<'_>) -> Vec<Filt
 }
 
 /// Columns of a memory that rankings use.
-const OF_MEMORY: &[&str] =
-    &["title", "text", "collection", "tags", "status", "metadata", "created_at", "utility", "user_id", "agent_id"];
+const OF_MEMORY: &[&str] = &[
+    "title",
+    "text",
+    "collection",
+    "tags",
+    "status",
+    "metadata",
+    "created_at",
+    "expires_at",
+    "utility",
+    "user_id",
+    "agent_id",
+];
 
 /// The rows of the requested ranking.
 async fn find(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuestion) -> Result<RankedFind, LabError> {
@@ -352,31 +371,38 @@ pub async fn told(
 struct CandidateSieve<'a> {
     asked: &'a ResolvedQuestion,
     request: &'a RecallRequest,
+    never: Vec<String>,
     left_out: Vec<LeftOut>,
+    held: HeldRows,
     candidates: usize,
 }
 
 impl<'a> CandidateSieve<'a> {
-    fn new(asked: &'a ResolvedQuestion, request: &'a RecallRequest) -> Self {
-        CandidateSieve { asked, request, left_out: Vec::new(), candidates: 0 }
+    fn new(store: &Store, asked: &'a ResolvedQuestion, request: &'a RecallRequest) -> Self {
+        let never = never_recalled(store);
+        CandidateSieve { asked, request, never, left_out: Vec::new(), held: HeldRows::default(), candidates: 0 }
     }
 
     /// Starts over: the rows come again from the beginning.
     fn begin(&mut self) {
         self.left_out.clear();
+        self.held = HeldRows::default();
         self.candidates = 0;
     }
 
-    /// Whether a row may be recalled: not the one that the query itself is, nor a quarantined case.
+    /// Whether a row may be recalled: not the one that the query itself is, nor one that agents never get.
     fn takes(&mut self, row: &Row) -> bool {
-        let (cases, request) = (self.request.inquiry.ranking == Ranking::Cases, self.request);
-        let eligible = among::eligible(row, request.inquiry.ranking, request.inquiry.all_outcomes);
+        let eligibility = eligibility(self.request, &self.never);
+        if !eligibility.counts(row) {
+            return false;
+        }
+        let held = eligibility.held_back(row);
         let itself = self.asked.row.as_ref().is_some_and(|own| own.entity == row.entity && own.id() == row.id());
-        if itself && (cases || eligible) {
+        if itself && (held.is_none() || row.entity == Entity::Case) {
             self.leave_out_itself(row);
-        } else if cases && !eligible {
-            self.left_out.push(without(row, "quarantined", "it is quarantined"));
-        } else if eligible {
+        } else if let Some(held) = held {
+            self.held.add(held, || Some(row.id().to_owned()));
+        } else {
             self.candidates += 1;
             return true;
         }
@@ -393,10 +419,17 @@ impl<'a> CandidateSieve<'a> {
     /// Builds the result: `rows` are chosen, `more` gave way to them.
     fn find(self, chosen: (Vec<RankedRow>, Vec<LeftOut>), k: usize) -> RankedFind {
         let (rows, more) = chosen;
-        let mut left_out = self.left_out;
+        let (mut left_out, notes) = (self.left_out, self.held.notes().collect());
+        left_out.extend(self.held.first);
         left_out.extend(more);
-        RankedFind { rows, left_out, compared: None, candidates: self.candidates, k, policy: None }
+        RankedFind { rows, left_out, notes, compared: None, candidates: self.candidates, k, policy: None }
     }
+}
+
+/// Decides which rows a request may return.
+pub(super) fn eligibility<'a>(request: &'a RecallRequest, never: &'a [String]) -> Eligibility<'a> {
+    let inquiry = &request.inquiry;
+    Eligibility { ranking: inquiry.ranking, all_outcomes: inquiry.all_outcomes, at: &request.at, never }
 }
 
 fn without(row: &Row, reason: &'static str, words: &str) -> LeftOut {
@@ -409,10 +442,11 @@ fn first_of(found: FirstRows, request: &RecallRequest) -> (Vec<RankedRow>, Vec<L
 }
 
 /// Columns of an episode that ranking by time, canvas and feedback needs.
-const OF_EPISODE: &[&str] = &["started_at", "canvas_action_count", "feedback_score"];
+const OF_EPISODE: &[&str] = &["started_at", "status", "canvas_action_count", "feedback_score"];
 /// The same, with the searched texts.
 const TOLD_OF_EPISODE: &[&str] = &[
     "started_at",
+    "status",
     "canvas_action_count",
     "feedback_score",
     "title",
@@ -456,10 +490,11 @@ async fn by_score(
     text: ComparedText,
     place: &Placing<'_>,
 ) -> Result<RankedFind, LabError> {
-    let mut sieve = CandidateSieve::new(asked, request);
+    let mut sieve = CandidateSieve::new(store, asked, request);
     let room = request.inquiry.rows().saturating_add(BEYOND);
     if let Some(found) = kept_rows::first_rows(store, rows, (request, asked), room, place).await? {
-        let KeptFind { rows, tally, candidates, itself } = found;
+        let KeptFind { rows, tally, candidates, itself, held } = found;
+        sieve.held = held;
         itself.iter().for_each(|row| sieve.leave_out_itself(row));
         sieve.candidates = candidates;
         let chosen = rank::choose(rows, request.inquiry.rows(), BEYOND, |_, _| None);
@@ -594,7 +629,7 @@ async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQues
     };
     let way = RankingInput::Proven { sought: &sought, like, utility: &utility, at: &request.at };
     let place = |row: Row, likeness: Option<f64>| among::placed(row, likeness, &way);
-    let mut sieve = CandidateSieve::new(asked, request);
+    let mut sieve = CandidateSieve::new(store, asked, request);
     let mut known = None;
     let found = loop {
         let mut list = measure.shortlist(request.inquiry.rows().saturating_add(BEYOND), &place).again(known);
@@ -610,7 +645,7 @@ async fn proven(store: &Store, request: &RecallRequest, asked: &mut ResolvedQues
         };
         if episodes {
             let linked = memories && store.sources_of(Entity::MemoryLink).is_ok();
-            let columns = &["started_at", "domain", "topic", "utility", "agent_id", "user_id"];
+            let columns = &["started_at", "status", "domain", "topic", "utility", "agent_id", "user_id"];
             let rows = CandidateRows { kind: Entity::Episode, filters: &[], columns, words: &[] };
             let owner = owner(request.inquiry.agent.as_deref(), request.inquiry.user.as_deref());
             let mut worth = EpisodeWorth::default();
@@ -655,7 +690,17 @@ async fn similar(store: &Store, request: &RecallRequest, asked: &ResolvedQuestio
     let mut columns = OF_MEMORY;
     if kind == Entity::Episode {
         filters.extend(request.inquiry.workflow.as_deref().map(|w| equal("workflow_name", w)));
-        columns = &["started_at", "title", "summary", "observation", "result", "success", "outcome", "workflow_name"];
+        columns = &[
+            "started_at",
+            "status",
+            "title",
+            "summary",
+            "observation",
+            "result",
+            "success",
+            "outcome",
+            "workflow_name",
+        ];
     }
     if asked.vector.is_some() {
         columns = by_vector(kind);
@@ -700,7 +745,7 @@ async fn cases(store: &Store, request: &RecallRequest, asked: &mut ResolvedQuest
     let rows = CandidateRows { kind: Entity::Case, filters: &filters, columns, words: &words };
     let looked_at = k.saturating_mul(16).min(k + MOST_ROWS).saturating_add(64);
     let mut room = looked_at;
-    let mut sieve = CandidateSieve::new(asked, request);
+    let mut sieve = CandidateSieve::new(store, asked, request);
     loop {
         let list = || {
             let list = measure.shortlist(room, &place);
@@ -770,7 +815,7 @@ async fn nearest_cases(
         let vectors = store.embeddings().vectors_among(Entity::Case, &ids, filters).await?;
         let mut rows = store.related_among(Entity::Case, "id", &ids, filters, None).await?;
         rows.retain(|row| filters.iter().all(|f| f.matches(row)));
-        let mut sieve = CandidateSieve::new(asked, request);
+        let mut sieve = CandidateSieve::new(store, asked, request);
         rows.retain(|row| sieve.takes(row));
         // The exact cosine, independent of how the row was found.
         let exact = |row: &Row| vectors.get(row.id()).and_then(|v| cosine_of(vector, v));
@@ -784,7 +829,11 @@ async fn nearest_cases(
             let compared = Some((tally, by));
             // Whether the cases not considered are quarantined is unknown.
             let all = near.len() < most;
-            let candidates = if all { sieve.candidates } else { tally.compared.saturating_sub(sieve.left_out.len()) };
+            let candidates = if all {
+                sieve.candidates
+            } else {
+                tally.compared.saturating_sub(sieve.left_out.len() + sieve.held.len())
+            };
             return Ok(RankedFind { compared, candidates, ..sieve.find((chosen, more), k) });
         }
         most = most.saturating_mul(4).min(MOST);

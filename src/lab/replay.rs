@@ -1,12 +1,14 @@
 //! `replay TOPIC`: the history of a topic in chronological order.
 
 use super::candidates::{CandidateRows, Measure, without_long_texts};
+use super::recall::never_recalled;
 use super::situation::ResolvedQuestion;
 use super::{LabError, owner};
 use crate::memory::{Entity, Row};
+use crate::recall::among::Eligibility;
 use crate::recall::features::{SoughtName, words};
 use crate::recall::keyword::ComparedText;
-use crate::recall::rank::{self, RankedRow};
+use crate::recall::rank::{self, RankedRow, Ranking};
 use crate::recall::sequence::sequence;
 use crate::recall::shortlist::{FoundLikeness, ShortlistEnd};
 use crate::store::Store;
@@ -16,7 +18,7 @@ pub const LIMIT: usize = 10;
 
 /// Columns read of each episode.
 const COLUMNS: &[&str] =
-    &["started_at", "title", "summary", "detail", "observation", "topic", "domain", "tags", "workflow_name"];
+    &["started_at", "status", "title", "summary", "detail", "observation", "topic", "domain", "tags", "workflow_name"];
 
 /// The history of a topic.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +34,7 @@ pub struct TopicReplay {
 /// Replays a topic: of the `limit` most relevant episodes, [`rank::MOST_ROWS`] at most, those above 0.5, by start time.
 ///
 /// Relevance is the cosine if the topic has a vector, else the share of its words that the episode contains, weighted
-/// by rarity; an episode of exactly that topic has 1.
+/// by rarity; an episode of exactly that topic has 1. Episodes that agents never get are not replayed.
 ///
 /// # Errors
 /// A database without episodes, or the engine's refusal.
@@ -58,6 +60,8 @@ pub async fn replay(
         };
         Some(rank::by_likeness(row, relevance, name))
     };
+    let never = never_recalled(store);
+    let eligibility = Eligibility { ranking: Ranking::Boosted, all_outcomes: true, at: "", never: &never };
     let rows = CandidateRows { kind: Entity::Episode, filters: &filters, columns: COLUMNS, words: &[] };
     let mut known = None;
     let mut candidates;
@@ -65,6 +69,9 @@ pub async fn replay(
         let mut list = measure.shortlist(limit, &place).again(known);
         candidates = 0;
         rows.each(store, |row| {
+            if eligibility.held_back(&row).is_some() {
+                return;
+            }
             candidates += 1;
             let likeness = match measure.likeness(&row) {
                 FoundLikeness::Words { held, .. } => FoundLikeness::Words { held, apart: about(&row).to_bits() },

@@ -9,13 +9,13 @@ use sha2::{Digest as _, Sha256};
 
 use super::banked::{is_active, standing};
 use super::{LabError, Told, each, equal, silent};
-use crate::memory::counted;
 use crate::memory::digest::digest;
 use crate::memory::first_of::FirstOf;
 use crate::memory::packed::id_table::IdTable;
 use crate::memory::query::Query;
 use crate::memory::vector::cosine_of;
 use crate::memory::{Entity, Row, reward};
+use crate::memory::{agreeing, counted};
 use crate::recall::features::{Situation, features};
 use crate::recall::learn::TrainingExample;
 use crate::recall::learn::pairs;
@@ -67,19 +67,26 @@ pub fn from_file(name: &str, text: &str) -> Result<TrainingPairs, LabError> {
         let mut case = Row::empty(Entity::Case);
         case.set("prompt", Value::from(pair.case.as_str()));
         case.set("reward", pair.reward.map_or(Value::Null, Value::from));
-        let word = |well: bool| Value::from(if well { "success" } else { "failure" });
-        case.set("outcome", pair.case_went_well.map_or(Value::Null, word));
+        case.set("outcome", pair.outcome.map_or(Value::Null, Value::from));
         examples.push(TrainingExample {
             query: pair.query,
             features: features(situation, &case, None),
             label: pair.label,
         });
     }
+    let mut notes =
+        vec!["the file holds no vectors, tags or times: similarity, tag_overlap and recency are 0".to_owned()];
+    let unread = read.iter().filter(|pair| pair.is_unread).count();
+    if unread > 0 {
+        let words =
+            "{#} {pair has|pairs have} an outcome or a reward that cannot be read: {it counts|they count} as unknown";
+        notes.push(agreeing(unread, words));
+    }
     Ok(TrainingPairs {
         examples,
         source: format!("the pairs of {name}"),
         fingerprint: hex::encode(Sha256::digest(text.as_bytes())),
-        notes: vec!["the file holds no vectors, tags or times: similarity, tag_overlap and recency are 0".to_owned()],
+        notes,
         ..TrainingPairs::default()
     })
 }

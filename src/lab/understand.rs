@@ -237,12 +237,13 @@ fn teaching(metadata: &Value) -> Option<f64> {
 async fn read_canvases(
     store: &Store,
     agent: Option<&str>,
+    now: &str,
     episodes: &Episodes,
     told: Told<'_>,
 ) -> Result<Option<CanvasSummary>, LabError> {
     let columns = ["canvas_id", "canvas_type", "component_type", "action", "created_at", "episode_id", "metadata"];
     let query = Query { unparsed: true, ..of_agent(Entity::CanvasEvent, &columns, agent) };
-    let mut study = CanvasStudy::new(scratch);
+    let mut study = CanvasStudy::new(scratch).as_of(time::epoch_micros(now));
     let there = each(store, &query, told, |row| study.add(&canvas_use(&row, episodes))).await?;
     episodes.named.check()?;
     let summary = study.close(|episode| episodes.facts.find(episode).and_then(|e| EpisodeFacts::of(e).feedback()))?;
@@ -276,7 +277,7 @@ fn canvas_use<'r>(row: &'r Row, episodes: &Episodes) -> CanvasUse<'r> {
         canvas_type: row.text("canvas_type").unwrap_or_default(),
         component: row.text("component_type").unwrap_or_default(),
         action: row.text("action").unwrap_or_default(),
-        at: row.text("created_at").and_then(time::epoch_micros),
+        at: row.text("created_at").and_then(time::known).and_then(time::epoch_micros),
         open_seconds: OPEN.iter().find_map(|key| said(key)?.as_f64()),
         by_agent: matches!(by, Some("agent" | "assistant" | "system")),
         episode: row.text("episode_id").map(digest).or_else(named),
@@ -380,7 +381,7 @@ pub async fn insights(
     let mut said = read_feedback(store, agent, told).await?;
     let episodes = read_episodes(store, agent, &said, now, (None, false), told).await?;
     said.scores = IdTable::default();
-    let canvases = read_canvases(store, agent, &episodes, told).await?;
+    let canvases = read_canvases(store, agent, now, &episodes, told).await?;
     let judge = judge_memories(store, agent, &episodes, told).await?;
     if let Some(agent) = agent {
         let nothing = episodes.count == 0 && said.rows == 0 && canvases.as_ref().is_none_or(|c| c.events == 0);
@@ -463,7 +464,7 @@ pub async fn graduation(store: &Store, agent: &str, now: &str, told: Told<'_>) -
     if known.is_none() && episodes.worked.episodes == 0 {
         return Err(no_agent(store, agent));
     }
-    let canvases = read_canvases(store, Some(agent), &episodes, told).await?;
+    let canvases = read_canvases(store, Some(agent), now, &episodes, told).await?;
     let success = canvases.as_ref().map(|c| c.success).unwrap_or_default();
     let quality = quality::quality(&episodes.worked, success.all);
     let canvas_periods = success.periods();

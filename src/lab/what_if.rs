@@ -235,7 +235,7 @@ impl WhatIfLook<'_> {
             }
         }
         if rooms.len() > ROOMS {
-            self.note(format!("{} rooms are affected: {ROOMS} were checked", rooms.len()));
+            self.note(format!("{} topics are affected: {ROOMS} were checked", rooms.len()));
         }
         for (domain, topic) in rooms.into_iter().take(ROOMS) {
             let situation = [&domain, &topic].into_iter().flatten().cloned().collect::<Vec<_>>().join(" / ");

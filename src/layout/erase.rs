@@ -1,6 +1,8 @@
 //! Owners of rows and the effect of erasing a person: the `[[handle]]`, `[[erase]]` and `[account]` parts of a layout
 //! file.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::names_in_sql::lacking;
@@ -107,6 +109,8 @@ pub struct EraseRule {
     pub inside: Inside,
     /// Table whose deleted rows the column refers to; `None` for the person's id.
     pub of: Option<String>,
+    /// Layout of another database whose deleted rows the column refers to.
+    pub of_layout: Option<String>,
     /// Column of that table that is referred to; its key if `None`.
     pub to: Option<String>,
     /// Further columns of a composite reference, each with its counterpart in that table.
@@ -253,6 +257,17 @@ impl BoundRule {
     }
 }
 
+/// A column with ids of rows that are in another database.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FarReference {
+    /// Table.
+    pub table: TableKey,
+    /// Column.
+    pub column: String,
+    /// Layout of the other database.
+    pub layout: String,
+}
+
 /// Meaning of erasure in a recognised database.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Erasure {
@@ -260,6 +275,8 @@ pub struct Erasure {
     pub handles: Vec<BoundHandle>,
     /// Rules for the ownership of rows, and for the effect of erasing.
     pub rules: Vec<BoundRule>,
+    /// Columns that refer to rows in databases of other layouts: their rows are deleted with these.
+    pub far: Vec<FarReference>,
     /// Columns that remaining rows need.
     pub never_empty: Vec<(TableKey, String)>,
     /// Tables of accounts.
@@ -313,8 +330,13 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
     for rule in layout.rules.iter().filter(|rule| rule.is_met(catalog)) {
         let mut find = RuleFinder { catalog, line: rule.line, key: "erase", missing: &mut erasure.missing };
         let Some(mut bound) = bind_rule(rule, engine, &mut find) else { continue };
+        if let Some(layout) = rule.of_layout.clone() {
+            erasure.far.push(FarReference { table: bound.table, column: bound.column, layout });
+            continue;
+        }
         if bound.of.is_none() && bound.action == EraseAction::Delete && bound.inside.is_any_part() {
             bound.inside.except.clone_from(&words);
+            bound.inside.with = channels_of_application(layout);
             bound.owner = Some(place_of_owner(layout, rule, &bound.inside));
         }
         let there = rule.never_empty.iter().filter_map(|column| find.column(&rule.table, column));
@@ -423,24 +445,34 @@ fn nobody(way: &ColumnSpec) -> impl Iterator<Item = String> {
 /// Parts that are nobody's id, for layouts that consider every part of a value: stated once, they hold for all.
 fn words_of_application(layout: &Layout) -> Vec<String> {
     let ways = owner_columns(layout).map(|(_, way)| way).filter(|way| way.inside.by.is_some());
-    let read = ways.flat_map(|way| nobody(way).chain(way.inside.except.iter().cloned()));
+    let read = ways.flat_map(|way| nobody(way).chain(way.inside.except.iter().chain(&way.inside.named).cloned()));
     let said = layout.rules.iter().filter(|rule| rule.of.is_none()).flat_map(|rule| rule.inside.except.iter().cloned());
     read.chain(said).collect()
 }
 
+/// Channels before ids: stated once, they hold for every rule that checks any part.
+fn channels_of_application(layout: &Layout) -> Vec<(String, usize)> {
+    let read = owner_columns(layout).flat_map(|(_, way)| &way.inside.with);
+    let channels: BTreeMap<&String, usize> = read.map(|(word, number)| (word, *number)).collect();
+    channels.into_iter().map(|(word, number)| (word.clone(), number)).collect()
+}
+
 /// The part that holds the owner: the one that the layout reads in the rule's column, or in another column with the
-/// same separator; else the first that may be an id. An expression may read it in some rows only.
+/// same separator; else the first that may be an id, after the words that an expression knows. An expression may read it
+/// in some rows only.
 fn place_of_owner(layout: &Layout, rule: &EraseRule, inside: &Inside) -> OwnerPlace {
     let is_column = |way: &ColumnSpec| matches!(way.value, ColumnOrigin::Column(_));
     let alike = || owner_columns(layout).filter(|(_, way)| is_column(way) && way.inside.by == inside.by);
     let is_same = |(source, way): &(&Source, &ColumnSpec)| reads(source, way, rule);
     let Some((_, way)) = alike().find(is_same).or_else(|| alike().next()) else {
-        let inside = Inside { part: TextPart::At(0), ..inside.clone() };
+        let read = owner_columns(layout).map(|(_, way)| &way.inside).find(|read| read.by == inside.by);
+        let (after, named) = read.map(|read| (read.after.clone(), read.named.clone())).unwrap_or_default();
+        let inside = Inside { part: TextPart::At(0), after, named, ..inside.clone() };
         return OwnerPlace { inside, nobody: Vec::new(), is_read: false };
     };
-    let Inside { part, except, after, .. } = way.inside.clone();
+    let Inside { part, except, after, named, with, .. } = way.inside.clone();
     OwnerPlace {
-        inside: Inside { part, except, after, ..inside.clone() },
+        inside: Inside { part, except, after, named, with, ..inside.clone() },
         nobody: nobody(way).collect(),
         is_read: true,
     }

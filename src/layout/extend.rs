@@ -22,6 +22,7 @@ impl Layout {
         or(&mut self.follows, base.follows);
         or(&mut self.unowned, base.unowned);
         or(&mut self.elsewhere, base.elsewhere);
+        or(&mut self.never_recalled, base.never_recalled);
         self.folder = self.folder.or(base.folder);
         self.account = self.account.or(base.account);
         self.recalled = self.recalled.or(base.recalled);

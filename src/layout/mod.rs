@@ -95,6 +95,8 @@ pub struct Layout {
     pub elsewhere: Vec<String>,
     /// Kind of rows that its agents recall, if the file names it.
     pub recalled: Option<Entity>,
+    /// Statuses of the episodes that its agents never get.
+    pub never_recalled: Vec<String>,
     /// Whether anything may be changed or erased through it; a draft is closed until its author opens it.
     pub writable: bool,
 }

@@ -70,6 +70,13 @@ pub(super) fn lacking(sql: &str, main: Option<&CatalogTable>, catalog: &Catalog)
     })
 }
 
+/// The columns of the table with the alias `t` in an SQL text.
+pub(super) fn columns_in(sql: &str) -> Vec<String> {
+    let words = words(sql);
+    let named = words.windows(3).filter(|three| three[0] == "t" && three[1] == "." && is_name(&three[2]));
+    named.map(|three| three[2].clone()).collect()
+}
+
 fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }

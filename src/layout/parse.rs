@@ -59,6 +59,7 @@ const TOP_KEYS: &[&str] = &[
     "follows",
     "unowned",
     "elsewhere",
+    "never_recalled",
     "writable",
     "pattern",
     "extends",
@@ -69,8 +70,8 @@ const SOURCE_KEYS: &[&str] = &[
     "vector", "search",
 ];
 const COLUMN_KEYS: &[&str] = &[
-    "column", "columns", "fields", "sql", "value", "decode", "path", "by", "part", "except", "after", "map", "stored",
-    "lookup", "requires", "forbids", "optional",
+    "column", "columns", "fields", "sql", "value", "decode", "path", "by", "part", "except", "after", "named", "with",
+    "map", "stored", "lookup", "requires", "forbids", "optional",
 ];
 
 /// Reads the text of a layout file.
@@ -194,6 +195,7 @@ impl LayoutReader<'_> {
             unowned: unowned.iter().map(|(_, text)| text.clone()).collect(),
             elsewhere: self.texts(root, "", "elsewhere").into_iter().map(|(_, text)| text).collect(),
             recalled: self.recalled(root),
+            never_recalled: self.texts(root, "", "never_recalled").into_iter().map(|(_, text)| text).collect(),
             writable: root.get("writable").is_none() || self.boolean(root, "", "writable"),
         };
         let is_alone = base.is_none();

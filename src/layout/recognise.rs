@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::names_in_sql::lacking;
+use super::names_in_sql::{columns_in, lacking};
 use super::write::Removal;
 use super::{
     BoundVector, Catalog, ColumnOrigin, ColumnSpec, Derivation, Engine, EpisodeLink, FromClause, Inside, Layout, Need,
@@ -56,6 +56,8 @@ pub struct Attachment {
     pub writable: bool,
     /// Kind of rows that its agents recall, if the layout names it.
     pub recalled: Option<Entity>,
+    /// Statuses of the episodes that its agents never get.
+    pub never_recalled: Vec<String>,
     /// Entities that it cannot hold, with the reason.
     pub absent: Vec<(Entity, String)>,
     /// Columns of the layout that this database lacks.
@@ -133,6 +135,14 @@ pub enum BoundFrom {
     },
     /// The author's text.
     Query(String),
+}
+
+impl BoundFrom {
+    /// Whether it joins tables, without subqueries, which may read every row.
+    #[must_use]
+    pub fn is_join(&self) -> bool {
+        matches!(self, BoundFrom::Query(sql) if !sql.contains('('))
+    }
 }
 
 /// One way to read a canonical column.
@@ -220,6 +230,30 @@ pub enum BoundOrigin {
     Value(Value),
 }
 
+impl BoundOrigin {
+    /// The stored columns of the main table that it reads.
+    fn columns_read(&self) -> Vec<String> {
+        match self {
+            BoundOrigin::Column { alias, name, .. } if alias == "t" => vec![name.clone()],
+            BoundOrigin::Column { .. } | BoundOrigin::Value(_) => Vec::new(),
+            BoundOrigin::Key { parts, .. } => parts.iter().flat_map(BoundOrigin::columns_read).collect(),
+            BoundOrigin::Fields { fields, .. } => fields.iter().flat_map(|(_, origin)| origin.columns_read()).collect(),
+            BoundOrigin::Sql(sql) => columns_in(sql),
+        }
+    }
+
+    /// Whether it may read other tables than the main one.
+    fn is_joined(&self) -> bool {
+        match self {
+            BoundOrigin::Column { alias, .. } => alias != "t",
+            BoundOrigin::Key { parts, .. } => parts.iter().any(BoundOrigin::is_joined),
+            BoundOrigin::Fields { fields, .. } => fields.iter().any(|(_, origin)| origin.is_joined()),
+            BoundOrigin::Sql(_) => true,
+            BoundOrigin::Value(_) => false,
+        }
+    }
+}
+
 impl RecognisedLayouts {
     /// Explains that nothing may be changed or erased because a fitting layout forbids it; `None` if everything may be
     /// written.
@@ -271,6 +305,26 @@ impl BoundSource {
         let kinds = self.entity.columns().iter().map(|column| column.kind);
         matches!(declared.as_str(), "json" | "jsonb")
             || kinds.zip(&self.columns).flat_map(|(kind, ways)| ways.iter().map(move |way| (kind, way))).any(reads)
+    }
+
+    /// The stored columns of the main table that the source reads, whole or in part.
+    #[must_use]
+    pub fn columns_read(&self) -> Vec<String> {
+        let ways = self.columns.iter().flatten();
+        let mut read: Vec<String> = ways.flat_map(|way| way.origin.columns_read()).collect();
+        match &self.from {
+            BoundFrom::Table(..) => {}
+            BoundFrom::Each { column, .. } => read.push(column.clone()),
+            BoundFrom::Query(sql) => read.extend(columns_in(sql)),
+        }
+        read
+    }
+
+    /// The canonical columns that are read from tables joined to the main one, also in part.
+    pub fn columns_joined(&self) -> impl Iterator<Item = &'static str> {
+        let joined = |ways: &&Vec<BoundColumn>| ways.iter().any(|way| way.origin.is_joined());
+        let columns = self.entity.columns().iter().zip(&self.columns);
+        columns.filter(move |(_, ways)| joined(ways)).map(|(column, _)| column.name)
     }
 
     /// Whether the layout lets its rows be written.
@@ -328,6 +382,7 @@ pub fn recognise(layouts: &[Layout], engine: Engine, catalog: &Catalog) -> Recog
             variant,
             writable: layout.writable,
             recalled: layout.recalled,
+            never_recalled: layout.never_recalled.clone(),
             absent: layout.absent.clone(),
             missing,
         });

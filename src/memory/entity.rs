@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::agreeing::agreeing;
+
 /// Kind of value that a canonical column holds once it has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
@@ -350,6 +352,39 @@ impl Entity {
     #[must_use]
     pub fn title(self) -> String {
         self.name().replace('_', " ")
+    }
+
+    /// Plural name for people.
+    #[must_use]
+    pub fn plural(self) -> &'static str {
+        match self {
+            Entity::Agent => "agents",
+            Entity::Subject => "subjects",
+            Entity::Episode => "episodes",
+            Entity::Segment => "segments",
+            Entity::CanvasEvent => "canvas events",
+            Entity::Feedback => "feedback",
+            Entity::UtilityEvent => "utility history",
+            Entity::Memory => "memories",
+            Entity::MemoryLink => "memory links",
+            Entity::Profile => "profiles",
+            Entity::Case => "cases",
+            Entity::Policy => "policies",
+            Entity::WorkflowEvent => "workflow events",
+            Entity::Access => "accesses",
+            Entity::AuditEntry => "audit trails",
+        }
+    }
+
+    /// A number of its rows in words, such as `3 episodes`.
+    #[must_use]
+    pub fn counted(self, number: usize) -> String {
+        match self {
+            Entity::Feedback => agreeing(number, "{#} {row|rows} of feedback"),
+            Entity::UtilityEvent => agreeing(number, "{#} {signal|signals}"),
+            Entity::AuditEntry => agreeing(number, "{#} {audit entry|audit entries}"),
+            other => agreeing(number, &format!("{{#}} {{{}|{}}}", other.title(), other.plural())),
+        }
     }
 }
 

@@ -34,7 +34,7 @@ pub fn difference(a: &Row, b: &Row) -> Option<&'static str> {
     let made = a.entity.creation_column().filter(|_| a.entity != Entity::Profile);
     let is_other_time = |column: &&str| {
         let times = a.text(column).zip(b.text(column));
-        times.and_then(|(a, b)| time::seconds_between(a, b)).is_some_and(|seconds| seconds.abs() >= 1.0)
+        times.is_some_and(|(a, b)| time::are_apart(a, b))
     };
     owner_difference(a, b).or_else(|| made.filter(is_other_time))
 }

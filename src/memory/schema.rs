@@ -5,7 +5,8 @@
 //! A text is a type, a part or an entity by its name, `any`, `=word` for that word, or `a|b` for one of several; `[x]`
 //! is an array of x, `{x}` an object with any keys and values x, `x?` may be null, and ` -- ` begins a description. In
 //! an object, `$title` and `$description` are texts, `$null` allows null, `$all` names parts whose keys it includes,
-//! `$more` describes further keys, `$items` makes it an array of such objects, and `$raw` is a complete schema.
+//! `$more` describes further keys, `$items` makes it an array of such objects, and `$raw` is a complete schema. `shown`
+//! lists the keys that `show` adds to the columns of a row.
 
 use serde_json::{Map, Value, json};
 
@@ -156,11 +157,14 @@ fn gather(schema: &Value, shared: &Value, parts: &mut Map<String, Value>) {
     }
 }
 
-/// The schema of an entity's rows: every canonical column is present, null if nothing is stored.
+/// The schema of an entity's rows: every canonical column is present, null if nothing is stored. `show` adds further keys.
 fn row(entity: Entity) -> Value {
     let columns = entity.columns();
     let mut properties: Map<String, Value> = columns.iter().map(|c| (c.name.to_owned(), column(c))).collect();
     properties.insert("problems".to_owned(), json!({ "type": "array", "items": { "$ref": "#/$defs/problem" } }));
+    properties.insert("as_of".to_owned(), reference("as_of"));
+    let shown = expanded(&document()["shown"][entity.name()]);
+    properties.extend(shown["properties"].as_object().cloned().unwrap_or_default());
     json!({
         "title": format!("A row of {}", entity.title()),
         "type": "object",

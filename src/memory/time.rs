@@ -103,6 +103,12 @@ pub fn seconds_between(a: &str, b: &str) -> Option<f64> {
     Some((epoch_micros(b)? - epoch_micros(a)?) as f64 / 1e6)
 }
 
+/// Whether two times are a second or more apart; false if one is no time.
+#[must_use]
+pub fn are_apart(a: &str, b: &str) -> bool {
+    seconds_between(a, b).is_some_and(|seconds| seconds.abs() >= 1.0)
+}
+
 /// Part of the day and day of the week, in UTC: `morning` from 5, `afternoon` from 12, `evening` from 17, `night` from
 /// 22 o'clock; `Monday` to `Sunday`.
 #[must_use]

@@ -2,13 +2,14 @@
 //! get.
 
 use std::borrow::Borrow;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::Term;
 use super::policy::Policy;
-use super::rank::{self, ProvenQuery, RankedRow, Ranking};
-use crate::memory::{Entity, Row};
+use super::rank::{self, LeftOut, ProvenQuery, RankedRow, Ranking};
+use crate::memory::{Entity, Row, time};
 
 /// Basis on which rows are ranked, with the inputs that each ranking needs.
 pub enum RankingInput<'a, R> {
@@ -124,26 +125,115 @@ pub fn weighed_down<R>(mut row: RankedRow<R>, is_poison: bool) -> RankedRow<R> {
     row
 }
 
-/// Statuses of a memory that agents no longer get.
-const GONE: [&str; 3] = ["deleted", "forgotten", "superseded"];
+/// Statuses of a memory that agents no longer get, each with the reason for people.
+const GONE: [(&str, &str); 3] =
+    [("deleted", "it is deleted"), ("forgotten", "it is forgotten"), ("superseded", "another memory supersedes it")];
 
-/// Whether a row may be recalled at all: a quarantined case and a deleted, forgotten or superseded memory may not, and
-/// `similar` only considers successes by default.
-#[must_use]
-pub fn eligible(row: &Row, ranking: Ranking, all_outcomes: bool) -> bool {
-    if row.entity == Entity::Memory {
-        return row.text("status").is_none_or(|status| !GONE.contains(&status));
+/// Reason why agents never get a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeldBack {
+    /// Short stable identifier: `quarantined`, `deleted`, `forgotten`, `superseded`, `expired` or `not_live`.
+    pub reason: &'static str,
+    /// The reason for people.
+    pub words: &'static str,
+}
+
+/// Decides which rows a recall may return at all.
+#[derive(Debug, Clone, Copy)]
+pub struct Eligibility<'a> {
+    /// Ranking of the recall.
+    pub ranking: Ranking,
+    /// Whether `similar` considers more than successes.
+    pub all_outcomes: bool,
+    /// Moment of the recall, canonical; empty if memories do not expire for it.
+    pub at: &'a str,
+    /// Statuses of the episodes that agents never get here.
+    pub never: &'a [String],
+}
+
+impl Eligibility<'_> {
+    /// Whether a row may be recalled.
+    #[must_use]
+    pub fn takes(&self, row: &Row) -> bool {
+        self.counts(row) && self.held_back(row).is_none()
     }
-    match ranking {
-        Ranking::Cases => row.get("quarantined") != &Value::Bool(true),
-        Ranking::Similar => {
-            all_outcomes
-                || match row.get("success") {
-                    Value::Bool(success) => *success,
-                    _ => row.text("outcome") == Some("success"),
-                }
+
+    /// Whether the ranking considers a row: `similar` only considers successes by default.
+    #[must_use]
+    pub fn counts(&self, row: &Row) -> bool {
+        row.entity == Entity::Memory
+            || self.ranking != Ranking::Similar
+            || self.all_outcomes
+            || match row.get("success") {
+                Value::Bool(success) => *success,
+                _ => row.text("outcome") == Some("success"),
+            }
+    }
+
+    /// Tells why agents never get a row: a quarantined case, an episode that is not live, and a memory that is expired, deleted,
+    /// forgotten or superseded; `None` for any other.
+    #[must_use]
+    pub fn held_back(&self, row: &Row) -> Option<HeldBack> {
+        let status = row.text("status");
+        let (reason, words) = match row.entity {
+            Entity::Memory => {
+                let expires = row.text("expires_at").and_then(time::known);
+                let is_over = expires.is_some_and(|expires| expires <= self.at);
+                let gone = GONE.into_iter().find(|(gone, _)| status == Some(gone));
+                gone.or(is_over.then_some(("expired", "it has expired")))?
+            }
+            Entity::Case if row.get("quarantined") == &Value::Bool(true) => ("quarantined", "it is quarantined"),
+            Entity::Episode if status.is_some_and(|status| self.never.iter().any(|never| never == status)) => {
+                ("not_live", "its status is one that agents never get here")
+            }
+            _ => return None,
+        };
+        Some(HeldBack { reason, words })
+    }
+}
+
+/// Rows listed of those that agents never get; quarantined cases are all listed.
+const LISTED: usize = 20;
+
+/// Rows that agents never get: the first of them, and the number of each reason.
+#[derive(Debug, Default)]
+pub struct HeldRows {
+    /// The first rows.
+    pub first: Vec<LeftOut>,
+    counts: BTreeMap<&'static str, usize>,
+}
+
+impl HeldRows {
+    /// Adds a row; `id` is called if it is listed.
+    pub fn add(&mut self, held: HeldBack, id: impl FnOnce() -> Option<String>) {
+        let count = self.counts.entry(held.reason).or_default();
+        *count += 1;
+        if (*count <= LISTED || held.reason == "quarantined")
+            && let Some(id) = id()
+        {
+            let words = held.words.to_owned();
+            self.first.push(LeftOut { id, reason: held.reason, words, score: None, instead: None });
         }
-        Ranking::Boosted | Ranking::Proven => true,
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.counts.values().sum()
+    }
+
+    /// Whether there is no such row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// Tells the number of rows that are not all listed, for people.
+    pub fn notes(&self) -> impl Iterator<Item = String> + '_ {
+        let long = self.counts.iter().filter(|(reason, count)| **count > LISTED && **reason != "quarantined");
+        long.map(|(reason, count)| {
+            format!("{count} rows are left out as `{reason}`; the first {LISTED} of them are listed")
+        })
     }
 }
 
@@ -187,6 +277,33 @@ mod tests {
         assert_eq!(&told[4..8].iter().map(|(id, _)| *id).collect::<Vec<_>>(), &["c08", "c09", "c10", "c11"]);
         assert!(told[4..8].iter().all(|(_, by)| *by == ["similarity"]), "{told:?}");
         assert!(told[8..].iter().all(|(_, by)| by.is_empty()) && told.len() == 12, "{told:?}");
+    }
+
+    #[test]
+    fn what_agents_never_get_is_held_back_with_a_reason() {
+        let never = ["abandoned".to_owned()];
+        let at = "2026-02-01T00:00:00.000000Z";
+        let of = |ranking| Eligibility { ranking, all_outcomes: false, at, never: &never };
+        let memory = |column: &'static str, value: &str| Row::with(Entity::Memory, [(column, json!(value))]);
+        let episode =
+            |status: &str| Row::with(Entity::Episode, [("status", json!(status)), ("outcome", json!("success"))]);
+        let told = [
+            memory("status", "superseded"),
+            memory("expires_at", at),
+            memory("expires_at", "2026-02-01T00:00:00.000001Z"),
+            memory("expires_at", "0001-01-01T00:00:00.000000Z"),
+            memory("status", "active"),
+            episode("abandoned"),
+            episode("closed"),
+        ]
+        .map(|row| of(Ranking::Proven).held_back(&row).map_or("-", |held| held.reason));
+        assert_eq!(told, ["superseded", "expired", "-", "-", "-", "not_live", "-"]);
+        let failed = Row::with(Entity::Episode, [("success", json!(false))]);
+        assert!(of(Ranking::Boosted).takes(&failed) && !of(Ranking::Similar).takes(&failed));
+        let mut held = HeldRows::default();
+        let why = HeldBack { reason: "expired", words: "it has expired" };
+        (0..25).for_each(|n| held.add(why, || Some(n.to_string())));
+        assert_eq!((held.len(), held.first.len(), held.notes().count()), (25, LISTED, 1));
     }
 
     #[test]

@@ -91,10 +91,10 @@ pub fn recency(created_at: Option<&str>, now: &str) -> f64 {
     age_days(created_at, now).map_or(0.0, |days| 0.5_f64.powf(days.max(0.0) / RECENCY_HALF_LIFE_DAYS))
 }
 
-/// Age at `now` in days, negative in the future; `None` without a time.
+/// Age at `now` in days, negative in the future; `None` without a time, or with one that stands for "none" or "never".
 #[must_use]
 pub fn age_days(created_at: Option<&str>, now: &str) -> Option<f64> {
-    time::seconds_between(created_at?, now).map(|seconds| seconds / 86_400.0)
+    time::seconds_between(time::known(created_at?)?, now).map(|seconds| seconds / 86_400.0)
 }
 
 /// The distinct words of a text in lower case, by Unicode word boundaries (each ideograph is a word); names such as

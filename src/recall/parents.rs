@@ -53,7 +53,7 @@ pub fn fits_in_time(episode: &Row, candidate: &Row) -> Option<f64> {
         return None;
     }
     let hours = time::seconds_between(candidate.text("ended_at")?, episode.text("started_at")?)? / 3600.0;
-    (0.0..WITHIN_HOURS).contains(&hours).then_some(hours)
+    (0.0..=WITHIN_HOURS).contains(&hours).then_some(hours)
 }
 
 /// The possible parents of an episode: same agent, ended within 48 hours before its start, cosine strictly above 0.85;
@@ -104,8 +104,8 @@ mod tests {
         let mut abandoned = ended("left", "x", "2026-02-04T09:00:00.000000Z");
         abandoned.set("status", json!("abandoned"));
         let candidates = [
-            (ended("edge", "x", "2026-02-02T10:00:00.000001Z"), Some(0.8501)),
-            (ended("before", "x", "2026-02-02T10:00:00.000000Z"), Some(0.99)),
+            (ended("edge", "x", "2026-02-02T10:00:00.000000Z"), Some(0.8501)),
+            (ended("before", "x", "2026-02-02T09:59:59.999999Z"), Some(0.99)),
             (ended("after", "x", "2026-02-04T10:00:00.000001Z"), Some(0.99)),
             (ended("equal", "x", "2026-02-04T09:00:00.000000Z"), Some(0.85)),
             (ended("other", "y", "2026-02-04T09:00:00.000000Z"), Some(0.99)),

@@ -124,7 +124,7 @@ impl<R> RankedRow<R> {
 pub struct LeftOut {
     /// Id of the candidate.
     pub id: String,
-    /// Short stable identifier: `query_itself`, `near_duplicate`, `quarantined`, `below_k`.
+    /// Short stable identifier: `query_itself`, `near_duplicate`, `below_k`, or that of [`super::among::HeldBack`].
     pub reason: &'static str,
     /// The reason for people.
     pub words: String,

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::change::{self, Plans};
+use super::damage::Salvage;
 use super::erase::Erasures;
 use super::live::RenewalPace;
 use super::replies::ReplySender;
@@ -43,6 +44,7 @@ struct Worker {
     mask: Mask,
     embedding: Arc<Embedding>,
     pace: RenewalPace,
+    salvage: Salvage,
     /// The request that it answers.
     ticket: Ticket,
     replies: ReplySender,
@@ -74,6 +76,15 @@ impl Worker {
         masked.then_some(&self.mask)
     }
 
+    /// As [`Worker::answer`]. A read that meets a damaged page is repeated on a copy of what can be read.
+    async fn answer_past_damage(mut self, request: Request) -> Reply {
+        let mut reply = self.answer(request.clone()).await;
+        let Some(copy) = self.salvage.instead(&self.store, &mut reply).await else { return reply };
+        (self.seen, self.looked, self.past) = (copy.looking(), copy.looking(), false);
+        self.store = copy;
+        self.answer(request).await
+    }
+
     /// Executes a request and returns its last reply.
     async fn answer(&self, request: Request) -> Reply {
         let (store, seen) = (&*self.store, &*self.seen);
@@ -91,7 +102,13 @@ impl Worker {
             Request::LoadHolds => Reply::Holds(load::holds(store).await),
             Request::Watch(_) if self.past => std::future::pending().await,
             Request::Watch(query) => {
-                match live::watch(&self.store.looking_at(query.entity), &query, |reply| self.tell(reply)).await {}
+                // The copy that is read instead of a damaged database does not change.
+                let tell = |reply| {
+                    if !self.salvage.is_read() {
+                        self.tell(reply);
+                    }
+                };
+                match live::watch(&self.store.looking_at(query.entity), &query, tell).await {}
             }
             Request::Renew(request) => {
                 self.pace.wait(&request).await;
@@ -203,6 +220,7 @@ pub struct Tasks {
     embedding: Arc<Embedding>,
     pace: RenewalPace,
     vector_bytes: usize,
+    salvage: Salvage,
     replies: ReplySender,
     running: HashMap<Ticket, JoinHandle<()>>,
     /// Stop switches of the jobs that run here, by ticket.
@@ -215,13 +233,17 @@ impl Tasks {
     /// Creates an empty set of tasks; their replies go to `replies`.
     pub fn new(store: Arc<Store>, doors: Doors, door: Door, options: &ConsoleOptions, replies: ReplySender) -> Self {
         store.looking().embeddings().keep_vectors(options.vector_bytes);
+        let (store, past) = (Arc::new(Mutex::new(store)), Arc::default());
+        let profile = (door.profile, door.production);
+        let places = (Arc::clone(&store), Arc::clone(&past));
+        let salvage = Salvage::new(door.past_damage, places, profile.clone(), options.vector_bytes, replies.clone());
         Tasks {
-            store: Arc::new(Mutex::new(store)),
-            past: Arc::default(),
+            store,
+            past,
             beside: Arc::default(),
             doors,
             open: door.open,
-            profile: (door.profile, door.production),
+            profile,
             actor: options.actor.clone(),
             plans: Plans::new(BackfillArguments::with(door.embedding.clone())),
             erasures: Erasures::default(),
@@ -229,6 +251,7 @@ impl Tasks {
             embedding: Arc::new(door.embedding),
             pace: RenewalPace::default(),
             vector_bytes: options.vector_bytes,
+            salvage,
             replies,
             running: HashMap::new(),
             jobs: HashMap::new(),
@@ -277,7 +300,7 @@ impl Tasks {
             Effect::Ask(ticket, Request::RunJob { name, resume, reason }) => self.run_job(ticket, name, resume, reason),
             Effect::Ask(ticket, request) => {
                 let worker = self.worker(ticket);
-                self.spawn(ticket, async move { Message::Reply(ticket, worker.answer(request).await) });
+                self.spawn(ticket, async move { Message::Reply(ticket, worker.answer_past_damage(request).await) });
             }
             Effect::WishJob(ticket, wish) => {
                 if let Some(job) = self.jobs.get(&ticket) {
@@ -327,6 +350,7 @@ impl Tasks {
             mask: self.mask.clone(),
             embedding: Arc::clone(&self.embedding),
             pace: self.pace.clone(),
+            salvage: self.salvage.clone(),
             ticket,
             replies: self.replies.clone(),
         }
@@ -343,9 +367,9 @@ impl Tasks {
             };
             let tried = async {
                 let door = (doors.door)(name.clone()).await.map_err(failed)?;
-                let store = (door.open)().await.map_err(|error| failed(error.to_string()))?;
+                let store = door.store().await.map_err(|error| failed(error.to_string()))?;
                 let location = store.location().to_owned();
-                let is_other = here.is_replaced() || shape(&store) != shape(&here);
+                let is_other = here.is_replaced() || here.is_partial() || shape(&store) != shape(&here);
                 let replaces = store.place() == here.place() && is_other;
                 *place.lock().unwrap_or_else(PoisonError::into_inner) = Some((store, door));
                 Ok(TriedDatabase { location, replaces })

@@ -97,8 +97,7 @@ fn unkept(what: &str, why: &anyhow::Error) -> RequestFailure {
 /// Reads the state of the migrations.
 pub async fn migrations(store: &Store) -> Result<Box<MigrationList>, RequestFailure> {
     let state = migrate::state(store).await;
-    let state =
-        state.map_err(|e| RequestFailure::new("The migrations could not be read", e.to_string(), "r reads again"))?;
+    let state = state.map_err(|e| failure_of("The migrations could not be read", &e))?;
     Ok(Box::new(listed(state)))
 }
 

@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::console::core::RequestFailure;
-use crate::console::core::columns::plural;
 use crate::console::core::names::name_columns;
 use crate::console::core::request::{Content, Related, Relation, RowCount};
 use crate::console::core::window::RowKey;
@@ -33,7 +32,9 @@ pub fn failure(what: &str, error: &StoreError) -> RequestFailure {
             Some(EngineFault::Changed) => {
                 Some("its tables were changed since it was opened: ctrl-o and its path open it again".to_owned())
             }
-            Some(fault @ (EngineFault::Damaged | EngineFault::Raised)) => fault.lasting_remedy().map(str::to_owned),
+            Some(fault @ (EngineFault::Damaged | EngineFault::DamagedOnServer | EngineFault::Raised)) => {
+                fault.lasting_remedy().map(str::to_owned)
+            }
             Some(EngineFault::Full) => Some("free space on the disk that holds the database, then press r".to_owned()),
             Some(EngineFault::Stopped) => Some("narrow the filter or change the order".to_owned()),
             None => None,
@@ -149,7 +150,7 @@ pub async fn found(
     after: Option<String>,
 ) -> Result<FoundRows, RequestFailure> {
     let page = store.find(search, &[entity], PAGE, after.as_deref()).await;
-    let page = page.map_err(|e| failure(&format!("{} could not be searched", plural(entity)), &e))?;
+    let page = page.map_err(|e| failure(&format!("{} could not be searched", entity.plural()), &e))?;
     Ok(FoundRows { rows: page.rows, next: page.next })
 }
 

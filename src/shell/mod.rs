@@ -3,6 +3,7 @@
 mod background;
 mod change;
 mod clipboard;
+mod damage;
 mod desk;
 mod editor;
 mod effects;
@@ -46,7 +47,7 @@ use crate::layout::recognise::Attachment;
 use crate::memory::Entity;
 use crate::memory::mask::Mask;
 use crate::memory::time::spell_utc;
-use crate::store::encode::can_set;
+use crate::store::encode::{can_set, table_of};
 use crate::store::{OpenError, Store};
 use crate::ui::{SafeText, Theme};
 use background::{Background, Listener, QUESTION};
@@ -101,6 +102,8 @@ pub struct ConsoleOptions {
 pub struct Door {
     /// Opens it.
     pub open: Opener,
+    /// Opens a private copy of all rows that can be read, if pages are damaged.
+    pub past_damage: Opener,
     /// Personal values are masked at the beginning.
     pub masked: bool,
     /// Name of the profile that the database was named by.
@@ -109,6 +112,19 @@ pub struct Door {
     pub production: bool,
     /// Endpoint for vectors of texts, or the reason why the profile's is not usable; `None` if the profile names none.
     pub embedding: Embedding,
+}
+
+impl Door {
+    /// Opens the database; if it is damaged, what can be read of it.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    async fn store(&self) -> Result<Store, OpenError> {
+        match (self.open)().await {
+            Err(damaged @ OpenError::Damaged(..)) => (self.past_damage)().await.map_err(|_| damaged),
+            opened => opened,
+        }
+    }
 }
 
 /// Makes the opener of a named database, or returns an error message.
@@ -174,7 +190,7 @@ pub async fn run(door: Door, doors: Doors, options: ConsoleOptions) -> Result<u8
     let theme = options.theme.clone().or_else(|| crate::config::desk::looks().theme);
     let mut looks =
         LookChoices::new(theme.as_deref(), options.own_themes.clone(), options.ascii, options.colour, options.plain);
-    let store = match signals.beside((door.open)(), true).await {
+    let store = match signals.beside(door.store(), true).await {
         Ok(store) => store?,
         Err(signal) => return Ok(End::Signal(signal).code()),
     };
@@ -207,6 +223,8 @@ fn opened(store: &Store, profile: Option<&String>, production: bool) -> OpenedDa
         production,
         looked: home::looked(store),
         found_before: crate::config::desk::last_findings(store.location()),
+        damage: if store.is_partial() { store.notes().to_vec() } else { Vec::new() },
+        tables: store.recognised().sources.iter().map(|source| (source.entity, table_of(source).title())).collect(),
         unfilled: columns_without(store, |source, name| source.derives(name) || !source.column(name).is_empty()),
         fixed: columns_without(store, can_set),
     }

@@ -37,7 +37,7 @@ pub async fn rows(store: &Store, name: &str, after: Option<String>) -> Result<Ta
     let table = store.raw().raw_table(name).await.map_err(|e| failure(what, &e))?;
     let columns = table.columns.iter().map(|column| column.name.clone()).collect();
     let query = RawQuery::parse(table, &[], None);
-    let mut query = query.map_err(|why| RequestFailure::new(what, why, "r reads again"))?;
+    let mut query = query.map_err(|why| RequestFailure::bare(what, why))?;
     (query.after, query.preview) = (after, Some(PREVIEW));
     let page = store.raw().raw_page(&query).await.map_err(|e| failure(what, &e))?;
     let rows = page.rows.into_iter().map(|row| row.into_iter().map(|cell| cell.part().to_value()).collect()).collect();

@@ -145,6 +145,9 @@ pub enum OpenError {
     /// The file is not an SQLite database.
     #[error("{0} is not an SQLite database{1}")]
     NotSqlite(String, String),
+    /// The file is a damaged SQLite database, as far as can be told.
+    #[error("{0} is not an SQLite database{1}")]
+    Damaged(String, String),
     /// The file is not readable for us.
     #[error("{0}: permission denied; ask for read access to the file and its folder")]
     Denied(String),
@@ -236,10 +239,18 @@ fn lines(errors: &[LayoutError]) -> String {
 struct OpenedConnection {
     sessions: Sessions,
     notes: Vec<String>,
+    /// Whether rows are missing, because pages are damaged.
+    is_partial: bool,
     /// Reason why nothing can be written, whatever the operator does; `None` if writing is possible.
     blocked: Option<String>,
     copy: Option<PrivateFolder>,
     companion: Option<Companion>,
+}
+
+impl OpenedConnection {
+    fn of(sessions: Sessions) -> Self {
+        OpenedConnection { sessions, notes: Vec::new(), is_partial: false, blocked: None, copy: None, companion: None }
+    }
 }
 
 impl Store {
@@ -366,6 +377,7 @@ impl Store {
             vectors: std::sync::Mutex::default(),
             foresight: None,
             replica: None,
+            is_partial: opened.is_partial,
             _copy: opened.copy,
         })
     }
@@ -546,7 +558,7 @@ async fn not_sqlite(path: &Path, raw_files: &RawFiles) -> OpenError {
     } else if head.starts_with(b"PRAGMA ") || head.starts_with(b"BEGIN TRANSACTIO") {
         ": it looks like a dump; load it into a file first (sqlite3 NEW.db < DUMP) and open that"
     } else if head == b"SQLite format 3\0" {
-        ", or it is damaged"
+        return OpenError::Damaged(path.display().to_string(), ", or it is damaged".to_owned());
     } else {
         ", or it is encrypted"
     };
@@ -565,13 +577,10 @@ async fn open_sqlite(
     }
     let raw_files = RawFiles::through(options.program.clone());
     let ours = companion.as_deref();
-    let opened =
-        |sessions| OpenedConnection { sessions, notes: Vec::new(), blocked: None, copy: None, companion: None };
     if options.reads_past_damage {
-        let (copy, sessions, notes) = past_damage(path, attached, ours, options).await?;
-        let blocked = notes.first().cloned();
-        return Ok(OpenedConnection { notes, blocked, copy: Some(copy), ..opened(sessions) });
+        return past_damage(path, attached, ours, options).await;
     }
+    let opened = OpenedConnection::of;
     let first = try_sqlite(path, &attached, ours, options, false).await;
     let error = match first {
         Ok(sessions) => return Ok(OpenedConnection { blocked: kept_from_writing(path), ..opened(sessions) }),
@@ -587,10 +596,9 @@ async fn open_sqlite(
         let message = "this process has reached its limit of open files: raise it (`ulimit -n`)".to_owned();
         return Err(OpenError::Other { location, message });
     }
-    let files = || std::iter::once(path).chain(attached.iter().map(|(file, _)| file.as_path()));
-    let is_left = |ending| files().any(|file| has(file, ending));
+    let is_left = |ending| with_attached(path, &attached).any(|file| has(file, ending));
     // A process killed inside a transaction left a journal, which no reader may ignore.
-    if is_left("-journal") && recover(files()).await.is_ok() {
+    if is_left("-journal") && recover(with_attached(path, &attached)).await.is_ok() {
         let sessions = try_sqlite(path, &attached, ours, options, false).await.map_err(|e| classify(&location, &e))?;
         let note = "a transaction that a killed process left unfinished was rolled back".to_owned();
         return Ok(OpenedConnection { notes: vec![note], ..opened(sessions) });
@@ -601,16 +609,31 @@ async fn open_sqlite(
         let note = "opened as immutable: its folder is not writable, and no rows wait in a -wal file".to_owned();
         return Ok(OpenedConnection { notes: vec![note.clone()], blocked: Some(note), ..opened(sessions) });
     }
-    let copied = private_copy(path, attached, &raw_files).await;
-    let (copy, path, attached) =
-        copied.map_err(|e| OpenError::Other { location: location.clone(), message: e.to_string() })?;
-    let copies = std::iter::once(path.as_path()).chain(attached.iter().map(|(file, _)| file.as_path()));
-    recover(copies).await.map_err(|e| classify(&location, &e))?;
+    let (copy, path, attached) = recovered_copy(path, attached, &raw_files, &location).await?;
     let sessions = try_sqlite(&path, &attached, ours, options, false).await.map_err(|e| classify(&location, &e))?;
     let note = "read from a private copy as of now: its folder is not writable, and rows wait in its -wal file or an \
                 unfinished transaction in its -journal"
         .to_owned();
     Ok(OpenedConnection { notes: vec![note.clone()], blocked: Some(note), copy: Some(copy), ..opened(sessions) })
+}
+
+/// The files of a database: its own, and the attached ones.
+fn with_attached<'a>(path: &'a Path, attached: &'a Attached) -> impl Iterator<Item = &'a Path> {
+    std::iter::once(path).chain(attached.iter().map(|(file, _)| file.as_path()))
+}
+
+/// Copies a database privately, and rolls back there what a killed process left unfinished.
+async fn recovered_copy(
+    path: &Path,
+    attached: Attached,
+    raw_files: &RawFiles,
+    location: &str,
+) -> Result<(PrivateFolder, PathBuf, Attached), OpenError> {
+    let copied = private_copy(path, attached, raw_files).await;
+    let (copy, path, attached) =
+        copied.map_err(|e| OpenError::Other { location: location.to_owned(), message: e.to_string() })?;
+    recover(with_attached(&path, &attached)).await.map_err(|e| classify(location, &e))?;
+    Ok((copy, path, attached))
 }
 
 /// Opens a private copy of the rows that can be read, with notes on those that cannot.
@@ -619,24 +642,24 @@ async fn past_damage(
     attached: Attached,
     companion: Option<&Path>,
     options: &OpenOptions,
-) -> Result<(PrivateFolder, Sessions, Vec<String>), OpenError> {
+) -> Result<OpenedConnection, OpenError> {
     let location = location::shown(&path.display().to_string());
     let failed = |message: String| OpenError::Other { location: location.clone(), message };
     let raw_files = RawFiles::through(options.program.clone());
-    let (copy, main, attached) = private_copy(path, attached, &raw_files).await.map_err(|e| failed(e.to_string()))?;
-    recover(std::iter::once(main.as_path()).chain(attached.iter().map(|(file, _)| file.as_path())))
-        .await
-        .map_err(|e| classify(&location, &e))?;
-    let mut notes = vec!["read from a private copy as of now, past damaged pages".to_owned()];
-    for file in std::iter::once(&main).chain(attached.iter().map(|(file, _)| file)) {
-        let (from, to) = (file.clone(), salvage::beside(file));
+    let (copy, main, attached) = recovered_copy(path, attached, &raw_files, &location).await?;
+    let note = "read from a private copy as of now, past damaged pages".to_owned();
+    let (mut notes, mut is_partial) = (vec![note.clone()], false);
+    for file in with_attached(&main, &attached) {
+        let (from, to) = (file.to_path_buf(), salvage::beside(file));
         let salvaged = spawn_blocking(move || salvage::salvage(&from, &to)).await;
         let unread = salvaged.map_err(|e| failed(e.to_string()))?.map_err(|e| failed(e.to_string()))?;
+        is_partial |= !unread.is_empty();
         notes.extend(unread.iter().map(UnreadRows::told));
     }
     let attached: Attached = attached.into_iter().map(|(file, schema)| (salvage::beside(&file), schema)).collect();
     let sessions = try_sqlite(&salvage::beside(&main), &attached, companion, options, false).await;
-    Ok((copy, sessions.map_err(|e| classify(&location, &e))?, notes))
+    let opened = OpenedConnection::of(sessions.map_err(|e| classify(&location, &e))?);
+    Ok(OpenedConnection { notes, is_partial, blocked: Some(note), copy: Some(copy), ..opened })
 }
 
 async fn try_sqlite(
@@ -823,7 +846,7 @@ async fn open_postgres(words: &str, options: &OpenOptions) -> Result<OpenedConne
     let mut notes = server.notes.clone();
     notes.extend(server.plain.clone());
     notes.extend(server.choice().map(|host| format!("connected to {host}, one of the hosts that you named")));
-    Ok(OpenedConnection { sessions, notes, blocked: None, copy: None, companion: None })
+    Ok(OpenedConnection { notes, ..OpenedConnection::of(sessions) })
 }
 
 /// Time limit for the database to report its identity while its standby is opened.
@@ -870,7 +893,7 @@ fn classified(location: &str, error: &sqlx::Error, message: String) -> OpenError
                      it to the pooler's ignore_startup_parameters";
                 OpenError::Other { location, message: format!("{message}; {hint}") }
             }
-            Some("26" | "11") => OpenError::NotSqlite(location, format!(" or is damaged ({message})")),
+            Some("26" | "11") => OpenError::Damaged(location, format!(" or is damaged ({message})")),
             _ => OpenError::Other { location, message },
         },
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) if server::complaint(error).is_some() => {

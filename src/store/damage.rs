@@ -6,9 +6,11 @@ use super::stored::TableName;
 use super::{EngineFault, RawTables, StoreError};
 use crate::layout::Engine;
 
-/// Advice for a database with a damaged page.
-pub const DAMAGED: &str =
-    "restore a backup, or copy what can be read into a new database: `sqlite3 FILE .recover`, `pg_dump --table`";
+/// Advice for an SQLite database with a damaged page.
+pub const DAMAGED: &str = "restore a backup, or copy what can be read into a new database: `sqlite3 FILE .recover`";
+/// The same for a server's database.
+pub(super) const DAMAGED_ON_SERVER: &str =
+    "restore a backup, or copy what can be read into a new database: `pg_dump --table`";
 
 impl RawTables<'_> {
     /// Returns the titles of the tables with a damaged page, among those named or all. Always empty on PostgreSQL.

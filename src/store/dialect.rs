@@ -17,8 +17,8 @@ pub fn table(schema: &str, name: &str) -> String {
     if schema.is_empty() { quote(name) } else { format!("{}.{}", quote(schema), quote(name)) }
 }
 
-/// Builds the SQL that joins the elements of a list in a column to its row, as `item` with `value` and `key`. A value
-/// that is not JSON, or has no list there, has no elements. SQLite also accepts numbers that JSON does not have, and a
+/// Builds the SQL that joins the elements of a list in a column, or the members of an object, to its row, as `item` with
+/// `value` and its place `key`. A value that is not JSON, or has neither there, has no elements. SQLite also accepts numbers that JSON does not have, and a
 /// JSON text that contains JSON.
 #[must_use]
 pub fn each(engine: Engine, column: &str, path: &[String]) -> String {
@@ -31,19 +31,25 @@ pub fn each(engine: Engine, column: &str, path: &[String]) -> String {
             };
             let path = text(&format!("${}", path.iter().map(step).collect::<String>()));
             format!(
-                "JOIN json_each((SELECT CASE WHEN json_valid(held, 2) AND json_type(held, {path}) = 'array' \
-                 THEN json_extract(held, {path}) ELSE '[]' END FROM (SELECT CASE WHEN json_valid(told, 2) \
+                "JOIN json_each((SELECT CASE CASE WHEN json_valid(held, 2) THEN json_type(held, {path}) END \
+                 WHEN 'array' THEN json_extract(held, {path}) WHEN 'object' THEN (SELECT json_group_array(\
+                 CASE WHEN m.type IN ('object', 'array') THEN json(m.value) ELSE m.value END) \
+                 FROM json_each(held, {path}) AS m) ELSE '[]' END FROM (SELECT CASE WHEN json_valid(told, 2) \
                  AND json_type(told) = 'text' THEN json_extract(told, '$') ELSE told END AS held \
                  FROM (SELECT CAST({column} AS TEXT) AS told)))) AS item"
             )
         }
         Engine::Postgres => {
             let steps = path.iter().map(text).collect::<Vec<_>>().join(", ");
-            let list = format!("{column}::jsonb #> ARRAY[{steps}]::text[]");
+            // Only json keeps the members of an object in order.
+            let held = format!("{column}::json #> ARRAY[{steps}]::text[]");
             format!(
-                "CROSS JOIN LATERAL (SELECT e.value, e.place - 1 AS key FROM jsonb_array_elements(\
-                 CASE jsonb_typeof({list}) WHEN 'array' THEN {list} ELSE '[]'::jsonb END) \
-                 WITH ORDINALITY AS e(value, place)) AS item"
+                "CROSS JOIN LATERAL (SELECT e.value::jsonb AS value, e.place - 1 AS key FROM (\
+                 SELECT a.value, a.place FROM json_array_elements(\
+                 CASE json_typeof({held}) WHEN 'array' THEN {held} ELSE '[]'::json END) \
+                 WITH ORDINALITY AS a(value, place) UNION ALL SELECT o.value, o.place FROM json_each(\
+                 CASE json_typeof({held}) WHEN 'object' THEN {held} ELSE '{{}}'::json END) \
+                 WITH ORDINALITY AS o(name, value, place)) AS e) AS item"
             )
         }
     }

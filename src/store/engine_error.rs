@@ -72,8 +72,10 @@ pub enum EngineFault {
     Stopped,
     /// The disk is full.
     Full,
-    /// A page of the database is damaged.
+    /// A page of an SQLite database is damaged.
     Damaged,
+    /// A page of a server's database is damaged.
+    DamagedOnServer,
     /// Raised by a function, trigger or policy of the database, or by a foreign server.
     Raised,
 }
@@ -84,6 +86,7 @@ impl EngineFault {
     pub fn lasting_remedy(self) -> Option<&'static str> {
         match self {
             EngineFault::Damaged => Some(super::DAMAGED),
+            EngineFault::DamagedOnServer => Some(super::damage::DAMAGED_ON_SERVER),
             EngineFault::Raised => Some(
                 "a function, trigger or policy of the database raised this, or a server that it asks: correct it there, or ask \
                  who keeps it",
@@ -111,7 +114,8 @@ pub(super) fn fault(error: &sqlx::Error) -> Option<EngineFault> {
         // SQLite's last two: a write failed, or shared memory could not grow.
         "13" | "53100" | "778" | "4874" => Some(EngineFault::Full),
         // SQLite's code, and those for a virtual table, a sequence and an index.
-        "11" | "267" | "523" | "779" | "XX001" | "XX002" => Some(EngineFault::Damaged),
+        "11" | "267" | "523" | "779" => Some(EngineFault::Damaged),
+        "XX001" | "XX002" => Some(EngineFault::DamagedOnServer),
         _ => None,
     }
 }

@@ -225,6 +225,8 @@ pub struct Store {
     foresight: Option<foresight::Foresight>,
     /// A standby of the database, for reading rows.
     replica: Option<Arc<Store>>,
+    /// Whether rows are missing, because pages are damaged.
+    is_partial: bool,
     /// Private copy of a database that could not be opened in place; held until the store is dropped.
     _copy: Option<PrivateFolder>,
 }
@@ -239,7 +241,7 @@ impl Store {
     /// Whether rows are missing that cannot be read, as pages are damaged.
     #[must_use]
     pub fn is_partial(&self) -> bool {
-        self.notes.iter().any(|note| note.ends_with(salvage::UNREAD))
+        self.is_partial
     }
 
     /// Engine of the database.
@@ -455,6 +457,7 @@ impl Store {
             vectors: Mutex::default(),
             foresight: None,
             replica: None,
+            is_partial: self.is_partial,
             _copy: None,
         }
     }

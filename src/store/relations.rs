@@ -49,6 +49,17 @@ impl Relations {
         self.foreign.iter().filter(|key| key.on_delete == OnDelete::Cascade).filter(is_keyless)
     }
 
+    /// The foreign keys that a column belongs to.
+    pub fn ties(&self, table: &TableName, column: &str) -> impl Iterator<Item = &ForeignKey> {
+        self.foreign.iter().filter(move |key| key.from == *table && key.columns.iter().any(|own| own == column))
+    }
+
+    /// Whether a column belongs to a foreign key.
+    #[must_use]
+    pub fn is_tied(&self, table: &TableName, column: &str) -> bool {
+        self.ties(table, column).next().is_some()
+    }
+
     /// The condition for rows of a table, aliased `t`, to which one of its foreign keys applies: excludes inheriting
     /// tables that have a foreign key of their own for it, with another action.
     #[must_use]

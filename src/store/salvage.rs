@@ -14,9 +14,6 @@ use crate::memory::agreeing;
 /// Times that rows are searched in a table without finding one, at most: beyond the end of a file there are none.
 const TRIES: usize = 4_000;
 
-/// End of a note on such rows.
-pub(super) const UNREAD: &str = "cannot be read: a page is damaged";
-
 /// Rows of a table that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UnreadRows {
@@ -29,11 +26,8 @@ pub(super) struct UnreadRows {
 impl UnreadRows {
     /// Says it to people.
     pub fn told(&self) -> String {
-        let table = &self.table;
-        match self.rows {
-            Some(rows) => format!("{} of {table} {UNREAD}", agreeing(rows, "{#} {row|rows}")),
-            None => format!("some rows of {table} {UNREAD}"),
-        }
+        let rows = self.rows.map_or_else(|| "some rows".to_owned(), |rows| agreeing(rows, "{#} {row|rows}"));
+        format!("{rows} of {} cannot be read: a page is damaged", self.table)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Data of stored rows beyond their canonical values, needed to restore an export exactly: vectors, stored columns
 //! without a canonical one, and values stored in another form than their canonical value would get.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
@@ -33,6 +33,8 @@ pub struct Surplus {
     pub table: Option<String>,
     /// Stored columns without a canonical one.
     pub hidden: StoredColumns,
+    /// Those of them from which a canonical value is read in part, or in another form; empty in an export.
+    pub shown: Vec<String>,
     /// Columns whose stored form differs from the one that the canonical value would get.
     pub spelled: StoredColumns,
     /// The row of a separate table with its vector, if it has more than the key and a vector in the usual form.
@@ -54,6 +56,7 @@ impl Surplus {
             layout: self.layout.as_deref(),
             table: self.table.as_deref()?,
             hidden: &self.hidden,
+            shown: &self.shown,
             spelled: &self.spelled,
             beside: self.beside.as_ref().map(|(table, columns)| BesideForm { table, columns }),
         })
@@ -68,6 +71,8 @@ pub struct StoredForm<'s> {
     table: &'s str,
     #[serde(serialize_with = "by_name")]
     hidden: &'s StoredColumns,
+    #[serde(skip_serializing_if = "is_empty")]
+    shown: &'s [String],
     #[serde(serialize_with = "by_name")]
     spelled: &'s StoredColumns,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,6 +84,10 @@ struct BesideForm<'s> {
     table: &'s str,
     #[serde(serialize_with = "by_name")]
     columns: &'s StoredColumns,
+}
+
+fn is_empty(names: &&[String]) -> bool {
+    names.is_empty()
 }
 
 fn by_name<S: Serializer>(columns: &StoredColumns, serializer: S) -> Result<S::Ok, S::Error> {
@@ -170,6 +179,19 @@ impl ShapeReader<'_> {
             }
         }
         Ok(all)
+    }
+
+    /// Notes which hidden columns the layouts show in part, or in another form.
+    pub fn note_shown(self, all: &mut [Surplus]) {
+        let mut read: HashMap<String, HashSet<String>> = HashMap::new();
+        for source in &self.store.recognised().sources {
+            read.entry(table_of(source).title()).or_default().extend(source.columns_read());
+        }
+        for surplus in all {
+            let Some(read) = surplus.table.as_ref().and_then(|table| read.get(table)) else { continue };
+            let names = surplus.hidden.iter().map(|(name, _)| name);
+            surplus.shown = names.filter(|name| read.contains(*name)).cloned().collect();
+        }
     }
 
     /// Stored rows, without columns that our role may not read.

@@ -205,6 +205,11 @@ fn text(raw: Option<&FetchedValue>) -> String {
     }
 }
 
+/// An operator of the extension with its schema prefix.
+fn operator(schema: &str, name: &str) -> String {
+    if schema.is_empty() { name.to_owned() } else { format!("OPERATOR({schema}{name})") }
+}
+
 /// Compares vectors number by number.
 fn in_order(a: &[f32], b: &[f32]) -> Ordering {
     let differing = a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|order| order.is_ne());
@@ -248,21 +253,35 @@ impl<'a> VectorReader<'a> {
         !self.places(entity).is_empty()
     }
 
-    /// Rows of an entity whose vector cannot be compared, because of its values. Reads every vector.
+    /// Rows of an entity whose vector cannot be compared, because of its values. Reads every vector, but where pgvector
+    /// keeps them: it refuses NaN and infinity, and finds those that may be all zeros.
     ///
     /// # Errors
     /// The engine's refusal.
     pub async fn vectors_without_direction(self, entity: Entity, most: usize) -> Result<FindingTally, StoreError> {
-        let mut found = FirstOf::new(most);
-        let each = |row: StoredVector<'_>| {
-            if let StoredVector::Vector(id, numbers) = row
-                && !vector::has_direction(numbers)
-            {
-                found.add(id);
-            }
-            ControlFlow::Continue(())
-        };
-        self.each_vector(&self.places(entity), &[], each).await?;
+        let engine = self.store.engine();
+        let (mut found, mut numbers) = (FirstOf::new(most), Vec::new());
+        for place in self.places(entity) {
+            let Some(mut statement) = place.select(engine, &place.value(engine)) else { continue };
+            let column = place.column();
+            let _ = match place.extension().filter(|_| engine == Engine::Postgres) {
+                Some(schema) => {
+                    let (own, product) = (format!("{column}::{schema}vector"), operator(schema, "<#>"));
+                    write!(statement.sql, " AND {own} {product} {own} = 0")
+                }
+                None => write!(statement.sql, " AND {column} IS NOT NULL"),
+            };
+            let each = |row: RawRow| {
+                let raw = row.get(1).unwrap_or(&FetchedValue::Null);
+                if matches!(place.read(engine, raw, &mut numbers), ReadVector::Vector)
+                    && !vector::has_direction(&numbers)
+                {
+                    found.add(text(row.first()));
+                }
+                ControlFlow::Continue(())
+            };
+            self.store.scan(&statement, each).await?;
+        }
         Ok(FindingTally::of_first(found, Some))
     }
 
@@ -589,7 +608,7 @@ impl<'a> VectorReader<'a> {
         let numbers: Vec<String> = query.iter().map(f32::to_string).collect();
         statement.params.push(FetchedValue::Text(format!("[{}]", numbers.join(","))));
         let (mark, dimensions) = (statement.params.len(), query.len());
-        let operator = if schema.is_empty() { "<=>".to_owned() } else { format!("OPERATOR({schema}<=>)") };
+        let operator = operator(&schema, "<=>");
         let same = if checked { format!("{schema}vector_dims(value) = {dimensions}") } else { "true".to_owned() };
         statement.sql = format!(
             "WITH owned AS MATERIALIZED ({}), scored AS MATERIALIZED (SELECT id, value IS NULL AS missing, \

@@ -18,17 +18,23 @@ pub(super) fn found(raw: &FetchedValue, inside: &Inside) -> (Option<Value>, Vec<
         Err(problem) => return (None, vec![problem]),
     };
     let Some(found) = found.filter(|value| !value.is_null()) else { return (None, problems) };
-    if inside.by.is_none() {
-        return (Some(found), Vec::new());
-    }
-    let Value::String(text) = &found else { return (Some(found), Vec::new()) };
-    let mut parts = inside.parts(text).into_iter();
-    let found = match &inside.part {
-        TextPart::Any => Some(parts.collect()),
-        TextPart::At(_) => parts.next().map(Value::from),
-        TextPart::After(_) => parts.next().map(|part| Value::from(percent_decode_str(part).decode_utf8_lossy())),
+    let found = match &found {
+        Value::String(text) if inside.by.is_some() => {
+            let parts = parts(text, inside).into_iter();
+            if inside.part == TextPart::Any { Some(parts.collect()) } else { parts.map(Value::from).next() }
+        }
+        _ => Some(found),
     };
     (found, Vec::new())
+}
+
+/// The values of the parts of a text.
+fn parts(text: &str, inside: &Inside) -> Vec<String> {
+    let is_escaped = matches!(inside.part, TextPart::After(_));
+    let value = move |part: &str| {
+        if is_escaped { percent_decode_str(part).decode_utf8_lossy().into_owned() } else { part.to_owned() }
+    };
+    inside.parts(text).into_iter().map(value).collect()
 }
 
 /// The value at the path after decoding, or all of it; with the problems if there is none.
@@ -60,12 +66,14 @@ fn at_path(raw: &FetchedValue, inside: &Inside) -> Result<(Option<Value>, Vec<St
     Ok((Some(whole), Vec::new()))
 }
 
-/// The texts at that place: one, the items of a list, or the parts of a text.
+/// The texts at that place: one, or the items of a list, and of each the parts.
 fn texts(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
-    match found(raw, inside).0 {
-        Some(Value::String(text)) => vec![text],
-        Some(Value::Number(number)) => vec![number.to_string()],
-        Some(Value::Array(items)) => items.into_iter().filter_map(item_text).collect(),
+    match at_path(raw, inside) {
+        Ok((Some(Value::String(text)), _)) => parts(&text, inside),
+        Ok((Some(Value::Number(number)), _)) => vec![number.to_string()],
+        Ok((Some(Value::Array(items)), _)) => {
+            items.into_iter().filter_map(item_text).flat_map(|text| parts(&text, inside)).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -260,7 +268,8 @@ fn rejoined(raw: &FetchedValue, inside: &Inside, by: &str, value: &Value) -> Res
         (_, [new]) => Ok(Value::from(format!("{before}{new}{behind}"))),
         // A part selected by its prefix must not leave another such part elsewhere.
         (TextPart::After(_), []) => {
-            let others = [before.rsplit_once(by).map(|(others, _)| others), behind.strip_prefix(by)];
+            let others =
+                [before.rsplit_once(by).map(|(others, _)| others), behind.split_once(by).map(|(_, others)| others)];
             Ok(Value::from(others.into_iter().flatten().collect::<Vec<_>>().join(by)))
         }
         _ => Err("has a part that cannot be empty".to_owned()),

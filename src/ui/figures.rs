@@ -57,6 +57,12 @@ fn scaled(value: f64, base: f64, units: &[&str], between: &str) -> String {
     format!("{value:.digits$}{between}{}", units[unit])
 }
 
+/// The time that something took, in milliseconds or in seconds: `340 ms`, `7.0 s`.
+#[must_use]
+pub fn took(millis: f64) -> SafeText {
+    if millis < 999.5 { format!("{millis:.0} ms").into() } else { format!("{:.1} s", millis / 1000.0).into() }
+}
+
 /// A duration in seconds by its two largest units: `340ms`, `42s`, `3m 20s`, `2d 4h`, `3y 40d`.
 #[must_use]
 pub fn duration(seconds: f64) -> SafeText {

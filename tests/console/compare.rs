@@ -98,6 +98,9 @@ fn the_past_is_looked_at_and_cannot_be_changed() {
     console.shows("as of 2026-01-28 11:00");
     console.press("c d");
     console.shows("the past cannot be changed");
+    console.press("y c");
+    let line = "mnemoscope -d memory/made-up.db list episode --as-of 2026-01-28T11:00:00.000000Z";
+    assert!(console.asked.contains(&Effect::Copy("command".to_owned(), line.to_owned())), "{:?}", console.asked);
     // What shows the present says so.
     console.press("J");
     console.shows("now, not as of");

@@ -1,7 +1,7 @@
 //! Keys and rows keep their order: a command never means a row that was not there when it was begun.
 
 use mnemoscope::change::operation::Operation;
-use mnemoscope::console::core::{Effect, Message, Reply, Request};
+use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure};
 use mnemoscope::console::overlays::unlock::WriteState;
 use mnemoscope::memory::Entity;
 
@@ -124,4 +124,52 @@ fn a_database_that_cannot_be_read_is_not_called_live() {
         console.shows("● live");
         console.hides("cannot be read");
     }
+}
+
+#[test]
+fn a_card_is_taken_away_when_the_database_is_back() {
+    for keys in ["2", "I", "R", "1"] {
+        let mut console = Console::new(many(300), 160, 50);
+        console.failure =
+            Some(RequestFailure::new("It could not be read", "made-up.db no longer exists", "put it back"));
+        console.press(keys);
+        let watched = console.watched.last().expect("the place is watched").0;
+        console.tell(Message::Reply(watched, Reply::Unread("made-up.db no longer exists".to_owned())));
+        console.failure = None;
+        console.beat();
+        console.hides("no longer exists");
+    }
+}
+
+#[test]
+fn the_last_row_is_selected_once_the_lock_that_hid_it_ends() {
+    let mut console = Console::new(many(300), 160, 50);
+    console.press("2");
+    let locked = RequestFailure::new("The list could not be read", "database is locked", "wait");
+    console.failure = Some(RequestFailure { passes: true, ..locked });
+    console.press("G");
+    console.failure = None;
+    console.beat();
+    assert_eq!(console.id(), "ep-000000");
+}
+
+#[test]
+fn what_can_be_read_of_a_damaged_database_is_shown_and_cannot_be_changed() {
+    let mut console = unlocked();
+    console.press("2");
+    console.tell(Message::Damaged(None));
+    console.shows("is being copied");
+    let mut opened = console.model.context.opened.clone();
+    opened.damage = vec!["read from a copy".to_owned(), "37 rows of episodes cannot be read".to_owned()];
+    opened.blocked = Some("read from a copy".to_owned());
+    console.database.rows.get_mut(&Entity::Episode).expect("episodes").retain(|row| row.id() != "ep-000298");
+    console.tell(Message::Damaged(Some(Box::new(opened))));
+    console.draw();
+    console.shows("37 rows of episodes cannot be read");
+    console.shows("damaged: private copy");
+    console.shows("read-only");
+    console.hides("Task number 298");
+    console.wait();
+    console.press("1");
+    console.shows("37 rows of episodes cannot be read");
 }

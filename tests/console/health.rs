@@ -62,7 +62,7 @@ fn findings_are_told_as_they_come_the_worst_first() {
     console.press("k");
     console.shows("chain cycle");
     console.press("y c");
-    let line = "mnemoscope -d memory/made-up.db unlink ep-3";
+    let line = "mnemoscope -d memory/made-up.db findings --kind chain_cycle";
     assert!(console.asked.contains(&Effect::Copy("command".to_owned(), line.to_owned())), "{:?}", console.asked);
 }
 
@@ -295,7 +295,7 @@ fn the_first_screen_lists_the_worst_findings_and_leads_to_them() {
         console.press("j enter");
         assert_eq!(console.model.crumbs().last().map(String::as_str), Some("findings"));
         console.press("y c");
-        let line = "mnemoscope -d memory/made-up.db show episode ep-1";
+        let line = "mnemoscope -d memory/made-up.db findings --kind repeated_id";
         assert!(console.asked.contains(&Effect::Copy("command".to_owned(), line.to_owned())), "{:?}", console.asked);
         let again = console.asked.iter().any(|effect| matches!(effect, Effect::Ask(_, Request::Look { .. })));
         assert!(!again, "what was found is not looked for twice: {:?}", console.asked);

@@ -379,6 +379,20 @@ fn every_place_knows_its_command_line() {
 }
 
 #[test]
+fn a_command_line_that_is_copied_from_a_screen_changes_nothing() {
+    let mut console = Console::new(world(), 160, 50);
+    for key in "1234567890FDRJPWIVLOBE".chars() {
+        console.press(&format!("{key} y c esc"));
+    }
+    let mut copied = console.asked.iter().filter_map(|effect| match effect {
+        Effect::Copy(what, text) if what == "command" => Some(text.as_str()),
+        _ => None,
+    });
+    assert!(copied.clone().count() > 15);
+    assert_eq!(copied.find(|line| line.contains("--apply")), None);
+}
+
+#[test]
 fn keys_that_may_follow_are_shown_and_esc_forgets_them() {
     let mut console = Console::new(world(), 160, 50);
     console.press("2 y");

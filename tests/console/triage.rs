@@ -217,9 +217,13 @@ fn help_gives_a_key_one_meaning() {
 
 #[test]
 fn what_was_told_already_needs_no_look() {
-    let mut console = unlocked(160, 50);
-    console.press("I");
-    console.shows("Nothing waits for a look");
+    for (width, height) in [(160, 50), (100, 30), (60, 20)] {
+        let mut console = unlocked(width, height);
+        console.press("I");
+        console.shows("Nothing waits for a look");
+        console.shows("No feedback complains");
+        console.shows("esc");
+    }
 }
 
 #[test]

@@ -620,7 +620,7 @@ fn the_past_is_what_it_was() {
             for step in 0..6 {
                 let plan = match step {
                     0 => feedback::add(store, &episode, &said("rating", Some(2), Some("no"))).await,
-                    1 => signal::add(store, &episode, Signal::Rejected, "tester", None).await,
+                    1 => signal::add(store, &episode, Signal::Rejected, by("tester", None)).await,
                     2 => {
                         let id = ids(&world, Entity::Feedback).await.remove(0);
                         feedback::remove(store, &id).await
@@ -778,6 +778,11 @@ fn what_is_printed_fits_its_schema() {
             let episode = some_episode(&world).await;
             for entity in Entity::ALL {
                 desk.rows(&["list", entity.name()]).iter().for_each(|row| assert_fits(entity.name(), row));
+            }
+            for entity in [Entity::Subject, Entity::Memory, Entity::Profile, Entity::Case] {
+                for row in desk.rows(&["list", entity.name(), "--limit", "3"]) {
+                    assert_fits(entity.name(), &desk.json(&["show", entity.name(), &id_of(&row)]));
+                }
             }
             let add = ["feedback", "add", &episode, "--kind", "thumbs_down", "--user", "u-1", "--again"];
             let mut linked = desk.json(&["list", "memory_link", "--limit", "1"])["rows"][0]["episode_id"].clone();

@@ -420,8 +420,13 @@ fn signals_and_retractions_equal_a_replay_of_the_history() {
                     words.push(word.to_owned());
                     done(
                         &world,
-                        signal::add(&world.store, &episode, Signal::parse(word).expect("a signal"), "me", Some("why"))
-                            .await,
+                        signal::add(
+                            &world.store,
+                            &episode,
+                            Signal::parse(word).expect("a signal"),
+                            by("me", Some("why")),
+                        )
+                        .await,
                     )
                     .await
                 };
@@ -469,7 +474,7 @@ fn memories_are_promoted_and_demoted_by_the_episodes_that_used_them() {
                 let word = utility::Signal::ALL[turn % 5].word();
                 let receipt = done(
                     &world,
-                    signal::add(&world.store, &episode, Signal::parse(word).expect("a signal"), "me", None).await,
+                    signal::add(&world.store, &episode, Signal::parse(word).expect("a signal"), by("me", None)).await,
                 )
                 .await;
                 seqs.extend(receipt.audit_seq);
@@ -514,7 +519,7 @@ fn a_memory_has_one_utility_in_its_row_in_recall_and_in_insights() {
                 ),
             )
             .await;
-            done(&world, signal::add(&world.store, "e-used-1", Signal::Rejected, "me", None).await).await;
+            done(&world, signal::add(&world.store, "e-used-1", Signal::Rejected, by("me", None)).await).await;
             // 0.7, 1, 1, and where none is stored the 0.5 that a utility starts at.
             let is_mean = |utility: Option<f64>| utility.is_some_and(|utility| (utility - 0.8).abs() < 1e-9);
             let memory = world.store.row(Entity::Memory, "m-used").await.unwrap().expect("the memory");
@@ -559,7 +564,7 @@ fn a_column_of_32_bits_keeps_the_same_scores_as_one_of_64() {
         };
         unmoved();
         for signal in [Signal::Rejected, Signal::Confirmed, Signal::Corrected] {
-            let receipt = done(&world, signal::add(&world.store, "ep-7", signal, "me", None).await).await;
+            let receipt = done(&world, signal::add(&world.store, "ep-7", signal, by("me", None)).await).await;
             // Earlier signals are as a replay has them.
             assert_eq!(receipt.counts["utility_events"].get("update"), None, "{:?}", receipt.counts);
         }
@@ -846,7 +851,7 @@ fn a_layout_that_has_no_place_for_something_says_so() {
         for layout in [Layout::NousPlanned, Layout::Pyworkflow, Layout::EnnubeJson] {
             let Some(world) = on_postgres(layout).await else { return };
             refused.push(feedback::add(&world.store, "x", &said("thumbs_up", None, None)).await);
-            refused.push(signal::add(&world.store, "x", Signal::Confirmed, "me", None).await);
+            refused.push(signal::add(&world.store, "x", Signal::Confirmed, by("me", None)).await);
             let line = "{\"case\": \"a\", \"plan\": \"b\", \"reward\": 1}";
             let imported = import::plan(&world.store, ImportFormat::Memento, "f", line, true).await;
             if layout != Layout::EnnubeJson {

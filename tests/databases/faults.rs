@@ -59,7 +59,7 @@ async fn strangers(world: &World) -> (String, String) {
 /// An episode whose utility a signal moves and that used memories.
 async fn with_memories(world: &World) -> String {
     for id in ids(world, Entity::Episode).await {
-        let plan = signal::add(&world.store, &id, Signal::Rejected, "me", None).await;
+        let plan = signal::add(&world.store, &id, Signal::Rejected, by("me", None)).await;
         if plan.is_ok_and(|plan| plan.counts.contains_key("memories")) {
             return id;
         }
@@ -115,7 +115,7 @@ async fn plan(store: &Store, operation: &str, on: &Chosen) -> Result<Plan, Chang
         "feedback add" => feedback::add(store, &on.episode, &said("rating", Some(2), Some("shorter"))).await,
         "feedback edit" => feedback::edit(store, &on.feedback, &said("rating", Some(4), Some("longer")), None).await,
         "feedback remove" => feedback::remove(store, &on.feedback).await,
-        "signal" => signal::add(store, &on.moving, Signal::Rejected, "me", Some("why")).await,
+        "signal" => signal::add(store, &on.moving, Signal::Rejected, by("me", Some("why"))).await,
         "signal retract" => signal::retract(store, &on.signal).await,
         "link" => chain::link(store, &on.strangers.0, &on.strangers.1).await,
         "unlink" => chain::unlink(store, &on.child).await,

@@ -288,8 +288,12 @@ fn what_a_backfill_would_mend_is_what_is_found() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("memory.db");
         build_sqlite(Layout::Pyworkflow, &path).await;
-        let all = found(&Target::File(path), None).await;
+        let target = Target::File(path);
+        run(&target, "UPDATE workflow_runs SET parent_run_id = 'gone'").await;
+        let all = found(&target, None).await;
         assert!(!all.iter().any(|f| f.kind == "feedback_not_linked"), "nobody may write into runs: {all:?}");
+        let missing = all.iter().find(|f| f.kind == "missing_parent").expect("a finding");
+        assert!(missing.remedy.starts_with("show episode "), "{missing:?}");
     });
 }
 

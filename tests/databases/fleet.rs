@@ -560,3 +560,57 @@ fn nothing_is_erased_while_a_role_may_not_write_in_one_database() {
     refused("default_transaction_read_only");
     sql("DROP OWNED BY $role; DROP ROLE $role");
 }
+
+#[test]
+fn the_history_of_memories_goes_with_the_memories_of_another_database() {
+    let Some(server) = Database::fresh().filter(Database::has_vector) else { return };
+    let fleet = Fleet { folder: tempfile::tempdir().expect("a folder") };
+    let id = |n: usize| format!("00000000-0000-0000-0000-00000000000{n}");
+    block_on(async {
+        let mut link = PgConnection::connect(server.url()).await.expect("the server");
+        let memory = |n: usize, user: &str| {
+            let payload = format!("{{\"data\": \"text {n}\", \"user_id\": \"{user}\"}}");
+            format!("INSERT INTO mem0 VALUES ('{}', '[1,0]', '{payload}'); ", id(n))
+        };
+        let sql = "CREATE EXTENSION vector; CREATE TABLE mem0 (id uuid PRIMARY KEY, vector vector(2), payload jsonb); ";
+        let sql = [sql.to_owned(), memory(1, "ada-1"), memory(2, "ada-1"), memory(3, "bo-22")].concat();
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut link).await.expect("memories");
+        for name in ["told.db", "silent.db"] {
+            let options = sqlx::sqlite::SqliteConnectOptions::new().filename(fleet.path(name)).create_if_missing(true);
+            let mut link = SqliteConnection::connect_with(&options).await.expect("the file");
+            let row = |n: usize, of: usize| {
+                format!(
+                    "INSERT INTO history VALUES ('h{n}', '{}', NULL, 'text {of}', 'ADD', NULL, NULL, 0, NULL, NULL); ",
+                    id(of)
+                )
+            };
+            let talk = "INSERT INTO messages VALUES ('t1', 'user_id=ada-1', 'user', 'hello', NULL, NULL); ";
+            let tables = "CREATE TABLE history (id TEXT PRIMARY KEY, memory_id TEXT, old_memory TEXT, new_memory TEXT, event TEXT, \
+                 created_at DATETIME, updated_at DATETIME, is_deleted INTEGER, actor_id TEXT, role TEXT); \
+                 CREATE TABLE messages (id TEXT PRIMARY KEY, session_scope TEXT, role TEXT, content TEXT, name TEXT, created_at DATETIME); ";
+            let talk = if name == "told.db" { talk } else { "" };
+            let sql = [tables.to_owned(), talk.to_owned(), row(1, 1), row(2, 1), row(3, 2), row(4, 3)].concat();
+            sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut link).await.expect("a history");
+            link.close().await.expect("closed");
+        }
+    });
+    let (told, silent) = (fleet.path("told.db"), fleet.path("silent.db"));
+    for database in [server.url(), told.as_str(), silent.as_str()] {
+        assert_eq!(fleet.run(&["-d", database, "migrate", "--apply"]).0, Some(0), "{database}");
+    }
+    // The history that knows nobody, and one that stands before the memories in the file.
+    let file = fleet.file("fleet.toml", &[("told", "told.db"), ("memories", server.url()), ("silent", "silent.db")]);
+    let purge = |more: &[&str]| fleet.run(&[&["purge", "ada-1", "--fleet", &file][..], more].concat());
+    let (_, plan, words) = purge(&[]);
+    assert_eq!(statuses(&plan), [("told", "planned"), ("memories", "planned"), ("silent", "planned")], "{words}");
+    assert_eq!(plan["counts"]["told/history"]["delete"], 3, "{plan:#}");
+    let unowned = |entry: &Value| entry["plan"]["disclosures"].to_string().contains("1 row of history names no owner");
+    assert!(plan["databases"].as_array().is_some_and(|all| unowned(&all[0]) && unowned(&all[2])), "{plan:#}");
+    let (code, receipt, words) = purge(&["--apply"]);
+    assert_eq!(code, Some(0), "{words} {receipt:#}");
+    for name in ["told", "silent"] {
+        assert_eq!(receipt["counts"][format!("{name}/history")]["delete"], 3, "{receipt:#}");
+        assert_eq!(fleet.number(&format!("{name}.db"), "SELECT count(*) FROM history WHERE id = 'h4'"), 1);
+        assert_eq!(fleet.number(&format!("{name}.db"), "SELECT count(*) FROM history"), 1);
+    }
+}

@@ -122,7 +122,7 @@ fn every_hundredth_entry_is_anchored_and_a_folder_that_cannot_be_written_stops_n
         let episode = some_episode(&world).await;
         for turn in 2..=100 {
             assert_eq!(anchor::verify(&store, &[]).await.expect("a verdict").anchored, None, "entry {turn}");
-            let plan = signal::add(&store, &episode, Signal::Ignored, "me", None).await.expect("a plan");
+            let plan = signal::add(&store, &episode, Signal::Ignored, by("me", None)).await.expect("a plan");
             change::apply(&store, &plan, &author()).await.expect("applied");
         }
         assert_eq!(anchor::verify(&store, &[]).await.expect("a verdict").anchored, Some(100));
@@ -183,7 +183,7 @@ fn a_palace_gets_a_companion_that_takes_what_is_recorded_and_stays_as_it_is() {
         let link = json!({"entity": "memory_link", "episode_id": "ep-1", "memory_id": "drawer_ana_billing_01"});
         apply(import::plan(&store, ImportFormat::Jsonl, "x", &link.to_string(), false).await).await;
         let added = apply(feedback::add(&store, "ep-1", &said("thumbs_up", None, None)).await).await;
-        apply(signal::add(&store, "ep-1", Signal::Confirmed, "me", None).await).await;
+        apply(signal::add(&store, "ep-1", Signal::Confirmed, by("me", None)).await).await;
         let context = store.contexts().episode("ep-1").await.expect("an answer").expect("the episode");
         assert_eq!(context.episode.number("feedback_score"), Some(1.0));
         let drawer = store.row(Entity::Memory, "drawer_ana_billing_01").await.unwrap().expect("the drawer");

@@ -4,6 +4,7 @@ mod awkward;
 mod both;
 mod draft;
 mod language;
+mod letta;
 mod servers;
 mod stores;
 mod taught;

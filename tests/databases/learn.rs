@@ -1,6 +1,7 @@
 //! Knowledge about agents in the memory, and lessons from it: canvases, readiness, policies. Each on both engines,
 //! which must agree.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -8,6 +9,7 @@ use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_postgres, build_sqlite};
 use crate::support::postgres::Database;
 use crate::support::world::{layout_on_postgres, made_in_file, made_on_postgres, tester as author};
+use mnemoscope::change::findings::{FindingNews, FindingRequest, look};
 use mnemoscope::change::{self, ChangeError, policy, undo};
 use mnemoscope::lab::training::{self, TrainingPairs};
 use mnemoscope::lab::{self, LabError, assess, judge, silent, understand};
@@ -443,6 +445,37 @@ fn scores_of_different_banks_policies_are_not_compared() {
                 ("the versions in use, of 2 banks", alone.assessment.n + 30)
             );
             assert_eq!(both.assessment.metrics.auc, alone.assessment.metrics.auc);
+        }
+    });
+}
+
+#[test]
+fn a_policy_in_use_that_cannot_be_read_is_told_wherever_it_counts() {
+    block_on(async {
+        for world in both().await {
+            let json = if world.database.is_some() { "::jsonb" } else { "" };
+            let policy = |id: &str, bank: &str, weights: &str| {
+                format!(
+                    "INSERT INTO agent_memory_policies (id, profile_id, version, weights, status) VALUES \
+                     ('{id}', '{bank}', 1, '{weights}'{json}, 'active');"
+                )
+            };
+            world.write(&policy("broken", "pr-1", "{}")).await;
+            let refused = assess::measure(&world.store, None, None, 0, &silent).await;
+            assert!(matches!(&refused, Err(LabError::Refused(words)) if words.contains("broken")), "{refused:?}");
+            let mut kinds = Vec::new();
+            let mut told = |news: FindingNews| {
+                if let FindingNews::Found(finding) = news {
+                    kinds.push((finding.kind, finding.examples));
+                }
+                ControlFlow::Continue(())
+            };
+            let wanted = FindingRequest { examples: 5, ..FindingRequest::default() };
+            look(&world.store, &wanted, &mut told).await.expect("a look");
+            assert!(kinds.contains(&("unusable_policy", vec!["broken".to_owned()])), "{kinds:?}");
+            let ask = judge::EvaluationRequest { kind: Some(Entity::Case), ..judge::EvaluationRequest::stored(4, 0) };
+            let judged = judge::evaluate(&world.store, &ask, &silent).await.expect("an evaluation");
+            assert!(judged.notes.iter().any(|note| note.contains("the active policy broken cannot be used")));
         }
     });
 }

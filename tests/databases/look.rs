@@ -1,6 +1,7 @@
 //! Looking at a database through the store and the command: pages, layouts, masks and names, on small databases that
 //! hold what real ones hold.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -405,6 +406,33 @@ async fn feedback_that_its_execution_alone_links_is_told_beside_other_feedback()
         assert!(told.message.starts_with("shown because of its execution only: 1 feedback row"), "{}", told.message);
         assert_eq!(told.ids, ["fb-run"]);
     }
+}
+
+#[test]
+fn people_are_listed_as_their_runs_name_them() {
+    const GIVEN: [&str; 5] = [
+        r#"{"user_id": "t\u00e1m\"sin"}"#,
+        r#"{"user_id": 1e3}"#,
+        r#"{"x": NaN, "user_id": "noor"}"#,
+        r#"{"a": [{"user_id": "nobody"}], "b": "{\"user_id\": \"nobody\"}"}"#,
+        r#"{"user_id": true}"#,
+    ];
+    block_on(async {
+        let worlds = [Some(world::on_sqlite(Layout::Pyworkflow).await), world::on_postgres(Layout::Pyworkflow).await];
+        for world in worlds.into_iter().flatten() {
+            for (at, given) in GIVEN.iter().enumerate() {
+                let run = format!("(SELECT run_id FROM workflow_runs ORDER BY run_id LIMIT 1 OFFSET {at})");
+                let sql = format!("UPDATE workflow_runs SET input_kwargs = '{given}' WHERE run_id = {run}");
+                world::meddle(&world, &sql).await;
+            }
+            let people = world.store.page(&query(Entity::Subject, "", 500)).await.unwrap().rows;
+            let runs = world.store.page(&query(Entity::Episode, "", 500)).await.unwrap().rows;
+            let people: BTreeSet<&str> = people.iter().map(Row::id).collect();
+            let owners = runs.iter().filter_map(|run| run.text("user_id")).filter(|owner| *owner != "true");
+            assert_eq!(people, owners.collect::<BTreeSet<&str>>());
+            assert!(["t\u{e1}m\"sin", "1000", "noor"].iter().all(|one| people.contains(one)), "{people:?}");
+        }
+    });
 }
 
 #[test]

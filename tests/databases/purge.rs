@@ -932,6 +932,25 @@ fn a_return_is_noticed_although_words_about_the_person_were_left() {
 }
 
 #[test]
+fn words_that_come_back_are_noticed_where_an_account_was_to_be_kept_and_there_is_none() {
+    block_on(async {
+        let world = on_sqlite(Layout::Atom).await;
+        world.run("DELETE FROM users WHERE id = 'user-ana'").await;
+        let options = PurgeOptions { account: false, ..everything() };
+        let (_, receipt) = world.purge("user-ana", &options).await.expect("a receipt");
+        let id = receipt["receipt_id"].as_str().expect("an id");
+        let by = author();
+        let desk =
+            Desk { folder: world.state(), key: KEY, author: &by, progress: &|_, _| {}, forget_kept: &|_, _| Ok(()) };
+        let again = json!(purge::recheck(&world.open().await, id, &desk).await.expect("an answer"));
+        assert_eq!(again["status"], "verified", "{again:#}");
+        world.run("INSERT INTO chat_sessions (id, user_id, title) VALUES ('s-9', 'user-ben', 'ask user-ana')").await;
+        let again = json!(purge::recheck(&world.open().await, id, &desk).await.expect("an answer"));
+        assert_eq!(again["status"], "incomplete", "{again:#}");
+    });
+}
+
+#[test]
 fn a_receipt_can_be_checked_later_and_notices_a_return_and_a_change() {
     block_on(async {
         let world = on_sqlite(Layout::Atom).await;

@@ -10,8 +10,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::support::block_on;
+use crate::support::fixtures::Layout;
 use crate::support::postgres::Database;
-use crate::support::world::tester as author;
+use crate::support::world::{ids_in, meddle, natives, on_postgres, tester as author};
 use mnemoscope::change::findings::{FindingNews, FindingRequest, look};
 use mnemoscope::change::operation::Pruning;
 use mnemoscope::change::{self, Plan, migrate, prune, purge, quarantine, reward, what_if};
@@ -562,8 +563,78 @@ fn vectors_that_cannot_be_compared_for_their_numbers_are_found() {
                 asked(&world, &Inquiry { like: Some(id.to_owned()), k: Some(500), ..Inquiry::new(ranking) });
             }
         }
-        // Where vectors are not read for another reason, those of cases tell that are compared.
-        assert_eq!(told(&found(&world, None)), [(Some("case"), 3)], "{:?}", world.kept);
+        assert_eq!(told(&found(&world, None)), told(&all), "{:?}", world.kept);
+    }
+}
+
+#[test]
+fn a_large_bank_and_a_quarantined_case_are_looked_through_too() {
+    for world in worlds() {
+        let (held, json) = if world.kept == Kept::SqliteBlob { ("1", "") } else { ("true", "::jsonb") };
+        let numbers = if world.kept == Kept::SqliteBlob {
+            "(WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 2100) SELECT n FROM c) AS c"
+        } else {
+            "generate_series(1, 2100) n"
+        };
+        let (none, some) = (literal(world.kept, &[0.0; 12]), literal(world.kept, &vector(1)));
+        written(
+            &world,
+            &format!(
+                "INSERT INTO agent_memory_profiles (id, user_id, agent_id) VALUES ('large', 'u', 'large'); \
+                 INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, prompt) \
+                   SELECT 'large ' || n, 'large', 'u', 'large', '{{}}'{json} FROM {numbers}; \
+                 INSERT INTO agent_memory_embeddings SELECT 'large ' || n, {none} FROM {numbers} WHERE n <= 3; \
+                 INSERT INTO agent_memory_embeddings SELECT 'large ' || n, {some} FROM {numbers} WHERE n > 3; \
+                 UPDATE agent_memory_cases SET quarantined = {held} WHERE id = 'c005'"
+            ),
+        );
+        let of = |kind| found(&world, kind).into_iter().find(|f| f.kind == "vector_no_direction").expect("told");
+        let (all, mut plain) = (of(Some("vector_no_direction")), of(None));
+        plain.examples.sort_unstable();
+        assert_eq!((plain.count, plain.examples), (6, all.examples), "{:?}", world.kept);
+    }
+}
+
+#[test]
+fn memories_that_are_over_are_left_out_and_told() {
+    for world in block_on(natives()) {
+        let row = |id: &str, at: &str| {
+            format!("INSERT INTO memories (id, kind, text, expires_at) VALUES ('{id}', 'drawer', 't', '{at}')")
+        };
+        block_on(meddle(&world, &row("past", NOW)));
+        block_on(meddle(&world, &row("future", "2026-03-01T12:00:00.000001Z")));
+        let inquiry = Inquiry { k: Some(500), ..Inquiry::new(Ranking::Proven) };
+        let answer = block_on(answered(&world.store, &inquiry.request(NOW)));
+        assert!(!ids(&answer).contains(&"past"), "{answer}");
+        assert_eq!(left(&answer, "expired"), ["past"]);
+    }
+}
+
+#[test]
+fn episodes_that_agents_of_a_layout_never_get_are_not_recalled() {
+    for layout in [Layout::NousHead, Layout::NousPlanned] {
+        let Some(world) = block_on(on_postgres(layout)) else { return };
+        let all = block_on(ids_in(&world.store, Entity::Episode));
+        let mut never = Vec::new();
+        for id in &all {
+            let row = block_on(world.store.row(Entity::Episode, id)).unwrap().expect("an episode");
+            never.extend((row.text("status") == Some("abandoned")).then(|| id.clone()));
+        }
+        assert!(!never.is_empty() && never.len() < all.len());
+        never.sort_unstable();
+        for ranking in [Ranking::Boosted, Ranking::Proven, Ranking::Similar] {
+            let inquiry =
+                Inquiry { k: Some(500), all_outcomes: true, text: Some("a".to_owned()), ..Inquiry::new(ranking) };
+            let answer = block_on(answered(&world.store, &inquiry.request(NOW)));
+            assert!(ids(&answer).iter().all(|id| !never.iter().any(|never| never == id)), "{ranking:?}: {answer}");
+            if ranking != Ranking::Similar {
+                let mut left = left(&answer, "not_live");
+                left.sort_unstable();
+                assert_eq!(left, never, "{ranking:?}");
+            }
+        }
+        let replayed = block_on(lab::replay::replay(&world.store, "a", None, None, 500)).unwrap();
+        assert_eq!(replayed.candidates, all.len() - never.len());
     }
 }
 

@@ -228,6 +228,12 @@ fn a_parent_is_what_the_same_agent_had_just_ended_and_is_very_much_alike() {
             seqs.extend(done(&world, recorded(&world, Entity::Episode, &child).await).await.audit_seq);
             let chain = world.store.contexts().chain("child", Relatives::Named).await.unwrap().expect("a chain").chain;
             assert!(format!("{chain:?}").contains("more alike"), "{chain:?}");
+            for (odd, words) in [(json!([1, 0]), "2 numbers"), (json!([0, 0, 0, 0, 1e-50]), "no direction")] {
+                let mut given = child.clone();
+                (given["id"], given["title"], given["embedding"]) = (json!("odd"), json!("odd"), odd);
+                let plan = recorded(&world, Entity::Episode, &given).await.expect("a plan");
+                assert!(plan.disclosures.iter().any(|d| d.contains(words)), "{words}: {:?}", plan.disclosures);
+            }
             for bad in [json!([]), json!(["x"]), json!("x"), json!([1e300])] {
                 let mut wrong = child.clone();
                 wrong["embedding"] = bad;
@@ -238,6 +244,26 @@ fn a_parent_is_what_the_same_agent_had_just_ended_and_is_very_much_alike() {
             }
             assert_eq!(dump(&world).await, before);
             assert_sound(&world).await;
+        }
+    });
+}
+
+#[test]
+fn a_recorded_case_gets_the_reward_that_the_backfill_would_give() {
+    block_on(async {
+        for world in natives().await {
+            let traces = json!([{"tool": "a", "status": "ok"}, {"tool": "b", "status": "error"}]);
+            let case =
+                json!({"id": "traced", "user_id": "u", "agent_id": "a", "prompt": {"message": "m"}, "traces": traces});
+            let plan = recorded(&world, Entity::Case, &case).await.expect("a plan");
+            assert!(
+                plan.effects.iter().any(|e| e.contains("0.5 by the rule for its tool calls")),
+                "{:?}",
+                plan.effects
+            );
+            done(&world, Ok(plan)).await;
+            let row = world.store.row(Entity::Case, "traced").await.unwrap().expect("the case");
+            assert_eq!(row.number("reward"), Some(0.5));
         }
     });
 }

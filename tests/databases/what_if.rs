@@ -4,7 +4,7 @@ use crate::support::block_on;
 use crate::support::fixtures::{Layout, build_sqlite};
 use crate::support::postgres::Database;
 use crate::support::world::{
-    World, author, done, meddle, native, native_on_postgres, on_postgres, on_sqlite, small, world,
+    World, author, by, done, meddle, native, native_on_postgres, on_postgres, on_sqlite, small, world,
 };
 use mnemoscope::change::operation::{FeedbackFields, ImportFormat, Pruning};
 use mnemoscope::change::what_if::{self, KeptQuestion};
@@ -104,7 +104,7 @@ async fn some_plan(store: &Store, chance: &mut Chance, applied: &mut Vec<i64>) -
                 None => pick(chance, Entity::Episode).await?.id().to_owned(),
             };
             let word = *chance.of(&["confirmed", "corrected", "rejected", "undone", "ignored"])?;
-            signal::add(store, &episode, Signal::parse(word).expect("a signal"), "tester", None).await
+            signal::add(store, &episode, Signal::parse(word).expect("a signal"), by("tester", None)).await
         }
         "retract" => signal::retract(store, pick(chance, Entity::UtilityEvent).await?.id()).await,
         "reward" => {
@@ -402,7 +402,7 @@ fn what_is_foretold_of_a_palace_comes_true() {
             let link = json!({"entity": "memory_link", "episode_id": format!("ep-{n}"), "memory_id": memory.id()});
             apply(import::plan(&store, ImportFormat::Jsonl, "x", &link.to_string(), false).await).await;
         }
-        let plan = signal::add(&store, "ep-0", Signal::Confirmed, "tester", None).await.expect("a plan");
+        let plan = signal::add(&store, "ep-0", Signal::Confirmed, by("tester", None)).await.expect("a plan");
         let found = what_if::of_plan(&store, &plan, &[], PATIENCE, &|_| {}).await.expect("an answer");
         let drawer = memories[0].id();
         assert!(found.moves.iter().chain(&found.rescored).any(|m| m.id == drawer), "{found:?}");
@@ -427,7 +427,7 @@ async fn rooms() -> World {
 fn a_signal_moves_the_drawer_that_its_episode_used() {
     block_on(async {
         let world = rooms().await;
-        let plan = signal::add(&world.store, "r0", Signal::Confirmed, "tester", None).await.expect("a plan");
+        let plan = signal::add(&world.store, "r0", Signal::Confirmed, by("tester", None)).await.expect("a plan");
         let found = what_if::of_plan(&world.store, &plan, &[], PATIENCE, &|_| {}).await.expect("an answer");
         let moved =
             found.moves.iter().find(|m| m.id == "d0" && m.situation == "house / attic").expect("the drawer moves");
@@ -445,7 +445,7 @@ fn a_kept_question_is_among_the_situations() {
         let world = rooms().await;
         let inquiry = Inquiry { domain: Some("house".into()), k: Some(2), ..Inquiry::new(Ranking::Proven) };
         let kept = [KeptQuestion { name: "the house".into(), request: inquiry.request(&now()) }];
-        let plan = signal::add(&world.store, "r3", Signal::Confirmed, "tester", None).await.expect("a plan");
+        let plan = signal::add(&world.store, "r3", Signal::Confirmed, by("tester", None)).await.expect("a plan");
         let found = what_if::of_plan(&world.store, &plan, &kept, PATIENCE, &|_| {}).await.expect("an answer");
         let moved = found.moves.iter().find(|m| m.situation == "the house" && m.id == "d3").expect("it moves");
         assert_eq!(moved.recall.join(" "), "--saved the house");
@@ -457,10 +457,14 @@ fn nothing_can_be_written_through_a_look() {
     block_on(async {
         let world = native().await;
         let before = crate::support::world::dump(&world).await;
-        let plan =
-            signal::add(&world.store, rows(&world.store, Entity::Episode).await[0].id(), Signal::Rejected, "t", None)
-                .await
-                .expect("a plan");
+        let plan = signal::add(
+            &world.store,
+            rows(&world.store, Entity::Episode).await[0].id(),
+            Signal::Rejected,
+            by("t", None),
+        )
+        .await
+        .expect("a plan");
         let (view, unseen) = world.store.ahead().foreseeing(&plan.mutations, &now()).await.expect("a look");
         assert_eq!(unseen, 0);
         assert!(change::apply(&view, &plan, &author()).await.is_err());

@@ -4,6 +4,7 @@ use super::fixtures::{Layout, build_postgres, build_sqlite};
 use super::postgres::Database;
 use super::{keep_made, made_before};
 use mnemoscope::change::operation::FeedbackFields;
+use mnemoscope::change::signal::SignalNote;
 use mnemoscope::change::{self, Author, ChangeError, Plan, Receipt, audit, feedback, migrate};
 use mnemoscope::demo;
 use mnemoscope::layout::CatalogTable;
@@ -227,6 +228,11 @@ pub fn ours(name: &str) -> bool {
 pub async fn sqlite(path: &Path) -> SqliteConnection {
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).foreign_keys(false);
     SqliteConnection::connect_with(&options).await.expect("the file")
+}
+
+/// The origin of a signal that follows from no feedback.
+pub fn by<'a>(actor: &'a str, reason: Option<&'a str>) -> SignalNote<'a> {
+    SignalNote { actor, reason, feedback: None }
 }
 
 /// Another writer to the database.

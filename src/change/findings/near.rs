@@ -18,7 +18,8 @@ const TOGETHER: usize = 400;
 const PROGRESS: usize = 500;
 
 impl Survey<'_> {
-    /// Compares the vectors of each bank, small banks together; large banks only if this kind alone is requested.
+    /// Compares the vectors of each bank, small banks together; large banks only if this kind alone is requested. Vectors
+    /// that are not compared are read too, as they may have no direction.
     pub(super) async fn near_copies(&mut self, banks: &CaseBanks) -> Result<(), ChangeError> {
         if !self.wants(&[NEAR_COPY]) {
             return Ok(());
@@ -42,6 +43,16 @@ impl Survey<'_> {
             self.compare(banks, &cases, &mut found).await?;
             if self.stopped {
                 return Ok(());
+            }
+        }
+        if largest == COMPARED {
+            let mut rest = stream.rest(banks)?;
+            while let cases = rest.next(TOGETHER)?
+                && !cases.is_empty()
+                && !self.stopped
+            {
+                units(self.store, banks, &cases, Some(&mut found)).await?;
+                self.tell(FindingNews::Read(self.read, "case"));
             }
         }
         self.found(NEAR_COPY, Some(Entity::Case), found.copies);

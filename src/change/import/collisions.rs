@@ -2,15 +2,14 @@
 //! on the rows of someone else.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use serde_json::Value;
 
-use super::references::{ImportProgress, forget_stored};
+use super::references::{ImportProgress, forget_stored, hashed};
 use super::{ImportContents, NewRow};
 use crate::change::{ChangeError, batch};
 use crate::memory::entity::named_in_list;
-use crate::memory::{Entity, Row, agreeing, same_row};
+use crate::memory::{Entity, Row, counted, same_row};
 use crate::store::Store;
 use crate::store::encode::own_column;
 
@@ -78,8 +77,7 @@ pub(super) async fn leave_out(
         ),
         (loosened, "{#} {row refers|rows refer} to rows that are left out: these references are left out too"),
     ];
-    let told = told.into_iter().filter(|(count, _)| *count > 0);
-    contents.notes.extend(told.map(|(count, words)| agreeing(count, words)));
+    contents.notes.extend(told.into_iter().filter_map(|(count, words)| counted(count, words)));
     progress.add_left(left);
     Ok(())
 }
@@ -142,8 +140,7 @@ fn loosen(store: &Store, new: &mut NewRow, left: &HashSet<u64>) -> bool {
     !changed.is_empty()
 }
 
+/// The hash by which an id of an entity is remembered.
 fn digest(entity: Entity, id: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (entity, id).hash(&mut hasher);
-    hasher.finish()
+    hashed((entity, id))
 }

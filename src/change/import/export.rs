@@ -236,6 +236,8 @@ fn surplus(stored: &str, vector: Option<Vec<f32>>) -> Result<Surplus, String> {
         layout: Option<String>,
         table: String,
         hidden: BTreeMap<String, FetchedValue>,
+        #[serde(default)]
+        shown: Vec<String>,
         spelled: BTreeMap<String, FetchedValue>,
         beside: Option<BesideValues>,
     }
@@ -247,6 +249,7 @@ fn surplus(stored: &str, vector: Option<Vec<f32>>) -> Result<Surplus, String> {
         layout: stored.layout,
         table: Some(stored.table),
         hidden: stored.hidden.into_iter().collect(),
+        shown: stored.shown,
         spelled: stored.spelled.into_iter().collect(),
         beside,
     })

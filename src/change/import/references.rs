@@ -2,7 +2,7 @@
 //! some from before the key existed; such a reference is left out and reported. SQLite accepts the rows unchanged.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
@@ -108,10 +108,15 @@ struct ReferredKey {
 
 impl ReferredKey {
     fn digest(&self, value: &str) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (self, value).hash(&mut hasher);
-        hasher.finish()
+        hashed((self, value))
     }
+}
+
+/// The hash of a key, for as long as the process runs.
+pub(super) fn hashed(key: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl RowReference {

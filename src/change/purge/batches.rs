@@ -96,6 +96,9 @@ fn ended(error: WriteError) -> ChangeError {
     match error {
         WriteError::Store(error) if error.is_lost() => ChangeError::Failed(format!("the connection was lost: {error}")),
         WriteError::Displaced(words) => ChangeError::Refused(words),
+        WriteError::Rejected(_) => {
+            ChangeError::Refused(format!("{error} (--mentions leave leaves other people's rows as they are)"))
+        }
         WriteError::Store(StoreError::Denied { reason, remedy }) => ChangeError::Refused(format!("{reason}; {remedy}")),
         error => error.into(),
     }

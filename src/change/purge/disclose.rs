@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::column_words::looks_personal;
 use super::graph::Graph;
 use super::id_set::IdSet;
+use super::mention::Mentions;
 use super::owners::known_tables;
 use super::plan::PurgePlan;
 use super::scan_findings::{PlaceTally, ScanFindings};
@@ -113,28 +114,23 @@ pub async fn chains(store: &Store, plan: &mut PurgePlan, graph: &Graph) -> Resul
     Ok(())
 }
 
-/// Adds a message if several people of the database, such as people of two tenants, share the id: they are erased as
-/// one.
+/// Returns the ids that several people of the database have, such as people of two tenants, with their number.
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn namesakes(store: &Store, plan: &mut PurgePlan) -> Result<(), ChangeError> {
+pub async fn namesakes(store: &Store, ids: &[String]) -> Result<BTreeMap<String, usize>, ChangeError> {
     // Several sources may each list the same person.
     if store.sources_of(Entity::Subject).map_or(0, |sources| sources.len()) != 1 {
-        return Ok(());
+        return Ok(BTreeMap::new());
     }
-    let people = match store.related_columns(Entity::Subject, "id", &plan.subject.ids, Some(&["id"])).await {
-        Err(error) if error.is_denied() => return Ok(()),
+    let people = match store.related_columns(Entity::Subject, "id", ids, Some(&["id"])).await {
+        Err(error) if error.is_denied() => return Ok(BTreeMap::new()),
         people => people?,
     };
-    for id in &plan.subject.ids {
-        let several = people.iter().filter(|person| person.id() == id).count();
-        if several > 1 {
-            plan.particular
-                .push(format!("{several} people of this database have the id `{id}`: they are erased together"));
-        }
-    }
-    Ok(())
+    let mut named: BTreeMap<String, usize> = BTreeMap::new();
+    people.iter().for_each(|person| *named.entry(person.id().to_owned()).or_default() += 1);
+    named.retain(|id, several| *several > 1 && ids.contains(id));
+    Ok(named)
 }
 
 /// Adds messages about what remains, and what cannot be determined.
@@ -160,6 +156,15 @@ pub async fn disclosures(
             &format!(
                 "{place}: {{#}} {{reference to a row to be deleted|references to rows to be deleted}} cannot be \
              removed"
+            ),
+        ));
+    }
+    for (place, values) in &found.parts {
+        plan.particular.push(agreeing(
+            *values,
+            &format!(
+                "{place}: {{#}} {{value has|values have}} the id of a row to be deleted within a longer id, and \
+             {{is left|are left}}"
             ),
         ));
     }
@@ -236,11 +241,19 @@ fn left(plan: &mut PurgePlan, found: &ScanFindings) -> BTreeSet<String> {
         ));
     }
     let PlaceTally { left, .. } = PlaceTally::all(found.tally.values());
+    // A decision for all is about certain mentions only.
+    let helps = |tally: &PlaceTally| tally.left > 0 && tally.certain > 0;
+    let advice = if plan.options.mentions == Mentions::Leave && found.tally.values().any(helps) {
+        "--mentions redact removes the words, --mention ID=redact those of one mention"
+    } else {
+        "--mention ID=redact removes the words of one mention"
+    };
     plan.particular.extend(counted(
         left,
-        "{#} {value in|values in} other people's {rows names|rows name} the \
-             person, or may, {and is left|and are left}: --mentions redact removes the words, --mention ID=redact \
-             those of one mention",
+        &format!(
+            "{{#}} {{value in|values in}} other people's {{rows names|rows name}} the person, or may, {{and is left|and \
+             are left}}: {advice}"
+        ),
     ));
     for (place, tally) in found.tally.iter().filter(|(_, tally)| tally.undone > 0) {
         let reason = plan

@@ -361,7 +361,11 @@ async fn by_path(
         unsearched: None,
         common: rarity::by_looks("id", value).map(str::to_owned),
     };
-    let handles: Vec<PersonHandle> = texts.iter().map(|value| handle(&value)).collect();
+    // The id of a deleted row is compared exactly, and only at the path.
+    let handles: Vec<PersonHandle> = match &rule.of {
+        None => texts.iter().map(|value| handle(&value)).collect(),
+        Some(_) => Vec::new(),
+    };
     let matcher = Matcher::new(&handles, RowIds::default(), &[])?;
     let key = graph.relations.keys.get(&table).cloned().unwrap_or_default();
     let mut read = key.clone();

@@ -1,7 +1,7 @@
 //! Exports everything stored about a person, for that person: one JSON line per row, by table, and a manifest with
 //! hashes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, Seek as _, Write};
 use std::path::{Path, PathBuf};
@@ -19,10 +19,12 @@ use crate::change::{ChangeError, now};
 use crate::ground::private_file::{self, PrivateFile};
 use crate::ground::scratch_file::scratch_file;
 use crate::ground::unfinished::UnfinishedPath;
-use crate::layout::Engine;
+use crate::layout::{BoundSource, Engine};
+use crate::memory::Row;
 use crate::store::Store;
 use crate::store::container::readable;
-use crate::store::fetched::FetchedValue;
+use crate::store::encode::plain_column;
+use crate::store::fetched::{FetchedValue, as_text};
 use crate::store::row_number::is_row_number;
 use crate::store::shape::TableShape;
 use crate::store::snapshot::Snapshot;
@@ -82,8 +84,12 @@ pub async fn bundle(
             let images = snapshot.images(&shape, &rows.stored(range)).await?;
             let bytes: usize = images.iter().map(Image::size).sum();
             stride = if bytes * 2 > TOGETHER { FEWEST } else { MOST.min(stride * 2) };
-            for image in images {
+            let shown = shown(store, table, &images).await?;
+            for (image, shown) in images.into_iter().zip(shown) {
                 let mut row = row_json(image, numbers);
+                if !shown.is_empty() {
+                    row.entry("shown").or_insert(Value::Object(shown));
+                }
                 if held.is_some() {
                     row.insert("table".to_owned(), Value::from(table.title()));
                 }
@@ -108,11 +114,15 @@ pub async fn bundle(
     drop(graph);
     let mut kinds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     subject.handles.iter().for_each(|h| kinds.entry(&h.kind).or_default().push(&h.value));
-    let manifest = json!({
+    let mut manifest = json!({
         "format": "mnemoscope subject bundle 1", "subject": subject.ids, "handles": kinds, "made_at": now(),
         "layouts": store.recognised().layouts.iter().map(|l| l.name.clone()).collect::<Vec<_>>(), "tables": tables,
         "left_out": left_out,
     });
+    let shared = disclose::namesakes(store, &subject.ids).await?;
+    if !shared.is_empty() {
+        manifest["namesakes"] = json!(shared);
+    }
     let hash = digest_of(&manifest);
     if let Some(folder) = folder {
         folder.finish(&canonical(&manifest))?;
@@ -124,6 +134,26 @@ pub async fn bundle(
         written.map_err(|e| failed(&e))?;
     }
     Ok((manifest, hash))
+}
+
+/// Values that the layouts show of each row from the tables joined to its own, such as the words that numbers in it stand for.
+async fn shown(store: &Store, table: &TableName, images: &[Image]) -> Result<Vec<Map<String, Value>>, ChangeError> {
+    let mut all = vec![Map::new(); images.len()];
+    let is_joined = |source: &&BoundSource| source.from.is_join() && TableName::of(&source.table) == *table;
+    for source in store.recognised().sources.iter().filter(is_joined) {
+        let Some((id, _)) = plain_column(source, "id") else { continue };
+        let id_of = |image: &Image| image.get(id).and_then(as_text);
+        let ids: Vec<String> = images.iter().filter_map(id_of).collect();
+        let rows = store.related_in(source, "id", &ids, &[], None).await?;
+        let rows: HashMap<&str, &Row> = rows.iter().map(|row| (row.id(), row)).collect();
+        let joined: Vec<&str> = source.columns_joined().collect();
+        for (image, shown) in images.iter().zip(&mut all) {
+            let Some(row) = id_of(image).and_then(|id| rows.get(&*id).copied()) else { continue };
+            let values = joined.iter().map(|name| (*name, row.get(name))).filter(|(_, value)| !value.is_null());
+            shown.extend(values.map(|(name, value)| (name.to_owned(), value.clone())));
+        }
+    }
+    Ok(all)
 }
 
 /// Tables that may hold more about the person: those that our role may not read, and those outside the layout.

@@ -18,18 +18,21 @@ use self::session::FleetPlace;
 use super::decide::{self, NewDecisions};
 use super::desk::{Desk, Progress};
 use super::mention::{Mentions, Met};
-use super::plan::{PurgeOptions, PurgePlan};
+use super::plan::{CarriedIds, PurgeOptions, PurgePlan};
 use super::planning::{self, LookedFor, NamedInTexts};
 use super::receipt::{PurgeReceipt, PurgeRecheck, RecheckFound};
 use super::run::{begun, check_held, ready_for, resume_first, run, unfinished};
 use super::search::KeptSearch;
 use super::subject::{self, PersonHandle};
+use super::taken::GoingRows;
 use super::verdict::PurgeStatus;
 use super::{Sink, bundle, traces};
 use crate::change::plan::Counts;
 use crate::change::suppress::hmac;
 use crate::change::{ChangeError, anchor, not_yet_for, obstacle};
+use crate::layout::builtin;
 use crate::memory::agreeing;
+use crate::store::fetched::as_text;
 use crate::store::proof::bytes::UncheckedBytes;
 use crate::store::{OpenError, OpenOptions, Store, StoreError, Target};
 
@@ -196,11 +199,14 @@ pub struct FoundPlan {
     is_empty: bool,
     /// Reason why it cannot be applied; `None` if it can.
     pub obstacle: Option<String>,
+    /// Layouts of the database.
+    layouts: Vec<String>,
 }
 
 impl FoundPlan {
-    fn of(plan: PurgePlan, print: PrintPlan<'_>) -> Result<Self, ChangeError> {
+    fn of(plan: PurgePlan, store: &Store, print: PrintPlan<'_>) -> Result<Self, ChangeError> {
         Ok(FoundPlan {
+            layouts: store.recognised().layouts.iter().map(|layout| layout.name.clone()).collect(),
             counts: plan.counts.clone(),
             ids: plan.subject.ids.clone(),
             handles: plan.subject.handles.clone(),
@@ -233,6 +239,12 @@ fn reaches(handle: &str) -> bool {
 fn with_aliases(options: &PurgeOptions, further: &[String]) -> PurgeOptions {
     let aliases = options.aliases.iter().chain(further).cloned().collect();
     PurgeOptions { aliases, ..options.clone() }
+}
+
+/// Layouts whose rows are named in databases of other layouts that are shipped.
+fn far_layouts() -> BTreeSet<String> {
+    let layouts = builtin::all().unwrap_or_default();
+    layouts.into_iter().flat_map(|layout| layout.rules).filter_map(|rule| rule.of_layout).collect()
 }
 
 /// Converts a plan to the JSON to print, if any.
@@ -308,6 +320,7 @@ pub async fn plan_fleet(
         });
     }
     planner.find_further(fleet, &mut plans, BTreeSet::new()).await;
+    planner.carry(fleet, &mut plans, erasure.given).await?;
     check_anybody(fleet, &plans, erasure.given)?;
     check_decisions(&erasure.options.each, &plans)?;
     Ok(plans)
@@ -389,6 +402,64 @@ impl FleetPlanner<'_> {
         known
     }
 
+    /// Plans again where rows name rows that are deleted in databases of another layout, which alone say whose they
+    /// are. Returns the ids of these, by layout, with those of earlier runs.
+    async fn carry(&self, fleet: &Fleet, plans: &mut [FleetPlan], given: &str) -> Result<CarriedIds, ChangeError> {
+        let mut naming: Vec<(usize, BTreeSet<String>)> = Vec::new();
+        let mut named: BTreeSet<String> = BTreeSet::new();
+        for (at, member) in fleet.members.iter().enumerate() {
+            let is_read = matches!(plans[at], FleetPlan::Found { .. } | FleetPlan::Absent(_));
+            let store = if is_read { fleet.open(member).await.ok() } else { None };
+            // A later run may reach it, when the rows that it names are gone.
+            let layouts = store.map_or_else(far_layouts, |store| {
+                store.recognised().erasure.far.iter().map(|far| far.layout.clone()).collect()
+            });
+            named.extend(layouts.iter().cloned());
+            naming.push((at, layouts));
+        }
+        let mut carried = self.options.carried.clone();
+        for (member, planned) in fleet.members.iter().zip(&*plans) {
+            let FleetPlan::Found { plan, by } = planned else { continue };
+            for layout in plan.layouts.iter().filter(|layout| named.contains(*layout)) {
+                let ids = self.ids_to_delete(fleet, member, by, &plan.also).await?;
+                if !ids.is_empty() {
+                    carried.entry(layout.clone()).or_default().extend(ids);
+                }
+            }
+        }
+        for (at, _) in naming.into_iter().filter(|(_, layouts)| layouts.iter().any(|name| carried.contains_key(name))) {
+            let (by, also) = match &plans[at] {
+                FleetPlan::Found { plan, by } => (by.clone(), plan.also.clone()),
+                FleetPlan::Absent(_) => (given.to_owned(), Vec::new()),
+                FleetPlan::Begun(_) | FleetPlan::Failed(..) => continue,
+            };
+            let Ok(store) = fleet.open(&fleet.members[at]).await else { continue };
+            let options = PurgeOptions { carried: carried.clone(), ..with_aliases(self.options, &also) };
+            let again = FleetPlanner { options: &options, ..*self };
+            if let FleetPlan::Found { plan: mut further, by } = again.plan(&fleet.members[at], &store, &by).await {
+                further.also = also;
+                plans[at] = FleetPlan::Found { plan: further, by };
+            }
+        }
+        Ok(carried)
+    }
+
+    /// Ids of the rows to delete in a database, of tables whose key is one column.
+    async fn ids_to_delete(
+        &self,
+        fleet: &Fleet,
+        member: &FleetMember,
+        by: &str,
+        also: &[String],
+    ) -> Result<Vec<String>, ChangeError> {
+        let store = fleet.open(member).await.map_err(ChangeError::Failed)?;
+        let options = with_aliases(self.options, also);
+        let looked = planning::look_for(&store, by, &options, &mut KeptSearch::default(), &|_, _| {}).await?;
+        let LookedFor::Found(plan) = looked else { return Ok(Vec::new()) };
+        let tables = plan.deletes.iter().filter(|rows| rows.by.len() == 1);
+        Ok(tables.flat_map(GoingRows::all_keys).filter_map(|key| as_text(key.first()?)).collect())
+    }
+
     async fn plan(&self, member: &FleetMember, store: &Store, given: &str) -> FleetPlan {
         let say = |table: &str, values: u64| (self.told)(&format!("{}: {table}", member.label), values);
         let looked = planning::look_for(store, given, self.options, &mut KeptSearch::default(), &say).await;
@@ -407,7 +478,7 @@ impl FleetPlanner<'_> {
             LookedFor::Found(mut plan) => {
                 let obstacle = obstacle(ready_for(store, &plan).await)?;
                 plan.notes.extend(obstacle.as_deref().map(not_yet_for));
-                let plan = FoundPlan::of(*plan, self.print)?;
+                let plan = FoundPlan::of(*plan, store, self.print)?;
                 let plan = FoundPlan { obstacle: obstacle.or(plan.obstacle), ..plan };
                 FleetPlan::Found { plan: Box::new(plan), by: given.to_owned() }
             }
@@ -548,6 +619,7 @@ pub async fn erase_fleet(
     session.databases = session::known(places, &session.databases, resume.is_some());
     let handles = std::mem::take(&mut session.handles);
     session.handles = planner.find_further(fleet, &mut plans, handles).await;
+    session.options.carried = planner.carry(fleet, &mut plans, erasure.given).await?;
     if earlier.is_none() {
         check_anybody(fleet, &plans, erasure.given)?;
     }
@@ -707,8 +779,9 @@ impl FleetRun<'_> {
                 let folder = folder_of(folder, &member.label);
                 match bundle(store, given, &options.aliases, Sink::Folder(&folder)).await {
                     Ok((_, hash)) => Some(hash),
-                    // After an unfinished erasure nothing may be left to export.
-                    Err(ChangeError::NotFound(_)) if decisions.is_some() => None,
+                    // After an unfinished erasure nothing may be left to export; and rows may name only what is deleted in
+                    // other databases.
+                    Err(ChangeError::NotFound(_)) if decisions.is_some() || !options.carried.is_empty() => None,
                     Err(error) => return member.failed(status_of(&error), self.nameless(&error.to_string())),
                 }
             }

@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::column_words::{NamingColumns, is_of_people};
 use super::id_set::IdSet;
+use super::plan::CarriedIds;
 use super::subject;
 use super::taken::{GoingRows, TakenRows, ranges, room};
 use super::together::HeldMembers;
@@ -290,6 +291,29 @@ impl Graph {
             keys.iter().filter_map(|key| as_text(key.first()?)).for_each(|text| texts.insert(&text));
         }
         texts
+    }
+
+    /// Adds the rows that name one of some rows in databases of other layouts, by layout, which are deleted too.
+    ///
+    /// # Errors
+    /// As [`Graph::close`].
+    pub(super) async fn take_carried(
+        &mut self,
+        snapshot: &mut Snapshot<'_>,
+        carried: &CarriedIds,
+    ) -> Result<(), ChangeError> {
+        for far in &snapshot.store.recognised().erasure.far {
+            let Some(ids) = carried.get(&far.layout) else { continue };
+            let rule = BoundRule::hanging(far.table.clone(), far.column.clone(), far.table.clone());
+            if self.is_passed_over(&rule)? {
+                continue;
+            }
+            let keys: Vec<RawRow> = ids.iter().map(|id| vec![FetchedValue::Text(id.clone())]).collect();
+            let taken = self.table(&TableName::of(&far.table));
+            let columns = taken.columns.clone();
+            naming(snapshot, (&rule, &[]), &columns, &keys, &[], |row| taken.add(&row)).await?;
+        }
+        Ok(())
     }
 
     /// Follows the rules that delete rows to a fixed point. Conditions do not see rows deleted for their contents.
@@ -654,8 +678,9 @@ impl Graph {
     pub fn order(&self) -> Vec<TableName> {
         let mut left: Vec<TableName> =
             self.tables.iter().filter(|(_, t)| !t.is_empty()).map(|(n, _)| n.clone()).collect();
-        let mut first: Vec<(TableName, TableName)> =
+        let foreign: Vec<(TableName, TableName)> =
             self.relations.foreign.iter().map(|f| (f.from.clone(), f.to.clone())).collect();
+        let mut first = foreign.clone();
         let hops = self.rules.iter().filter(|r| r.action == EraseAction::Delete);
         for (table, of) in hops.filter_map(|r| Some((TableName::of(&r.table), TableName::of(r.of.as_ref()?)))) {
             // A foreign key in the other direction decides, because the engine enforces it.
@@ -665,12 +690,14 @@ impl Graph {
         }
         let mut order = Vec::new();
         while !left.is_empty() {
-            // In a circle to which no other table refers, any table may be first.
-            let free = |table: &&TableName| {
-                let before = leading_to(&first, &left, table);
-                before.iter().all(|other| leading_to(&first, &left, other).contains(*table))
+            // In a circle to which no other table refers, any table may be first to which no foreign key leads: the engine
+            // enforces these.
+            let is_free = |first: &[(TableName, TableName)], table: &TableName| {
+                let before = leading_to(first, &left, table);
+                before.iter().all(|other| leading_to(first, &left, other).contains(table))
             };
-            let Some(next) = left.iter().find(free).cloned() else { break };
+            let next = left.iter().find(|table| is_free(&first, table) && is_free(&foreign, table)).cloned();
+            let Some(next) = next else { break };
             left.retain(|t| *t != next);
             order.push(next);
         }

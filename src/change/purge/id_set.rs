@@ -9,46 +9,32 @@ use crate::memory::packed::digest_set::DigestSet;
 use crate::memory::packed::ids::IdList;
 use crate::memory::packed::pages::PageStore;
 
-/// Ids found by exact spelling or in any case. An id takes 12 bytes, and its text.
+/// Ids, compared by their exact spelling: in another case, an id may be another row's. An id takes 12 bytes, and its text.
 #[derive(Debug)]
 pub struct IdSet {
     ids: IdList,
     pages: PageStore,
-    /// Hashes of the ids as spelled.
-    exact: DigestSet,
-    /// Hashes of the lowercase forms of ids that contain capitals.
-    small: DigestSet,
+    /// Hashes of the ids.
+    known: DigestSet,
 }
 
 impl IdSet {
     /// Creates an empty set that shares storage with others.
     pub(crate) fn new(pages: &PageStore) -> Self {
-        let [exact, small] = [pages, pages].map(DigestSet::new);
-        IdSet { ids: IdList::paged(pages), pages: pages.clone(), exact, small }
+        IdSet { ids: IdList::paged(pages), pages: pages.clone(), known: DigestSet::new(pages) }
     }
 
     /// Adds an id.
     pub fn insert(&mut self, id: &str) {
-        if !self.exact.insert(wide_digest(id)) {
-            return;
+        if self.known.insert(wide_digest(id)) {
+            self.ids.push(id);
         }
-        if let Cow::Owned(small) = small(id) {
-            self.small.insert(wide_digest(&small));
-        }
-        self.ids.push(id);
     }
 
     /// Whether an id is one of them.
     #[must_use]
     pub fn contains(&self, id: &str) -> bool {
-        self.exact.contains(wide_digest(id))
-    }
-
-    /// Whether an id is one of them, in any case of ASCII letters.
-    #[must_use]
-    pub fn contains_in_any_case(&self, id: &str) -> bool {
-        let digest = wide_digest(&small(id));
-        self.exact.contains(digest) || self.small.contains(digest)
+        self.known.contains(wide_digest(id))
     }
 
     /// Checks whether all ids could be written and read: an unreadable id would not match.
@@ -85,13 +71,8 @@ impl IdSet {
     /// Sums of all hashes, which identify the set regardless of order.
     #[must_use]
     pub fn sums(&self) -> [u64; 2] {
-        self.exact.sums()
+        self.known.sums()
     }
-}
-
-/// An id in lower case.
-fn small(id: &str) -> Cow<'_, str> {
-    if id.bytes().any(|byte| byte.is_ascii_uppercase()) { id.to_ascii_lowercase().into() } else { id.into() }
 }
 
 /// Ids that one place may lose: those recognizable in any text, and some of its own.
@@ -133,7 +114,7 @@ mod tests {
     use crate::memory::packed::space::tests::space;
 
     #[test]
-    fn ids_are_found_in_any_case_and_told_apart_by_theirs() {
+    fn ids_are_found_in_their_own_case_only() {
         for room in [0, 1 << 30] {
             let mut set = IdSet::new(&PageStore::new(room, space));
             let id = |n: usize| match n % 3 {
@@ -147,10 +128,10 @@ mod tests {
             assert!(set.iter().enumerate().all(|(n, known)| known == id(n)));
             for n in [0, 1, 2, 65_535, 65_536, count - 1] {
                 let upper = id(n).to_ascii_uppercase();
-                assert!(set.contains(&id(n)) && set.contains_in_any_case(&upper), "{n}");
+                assert!(set.contains(&id(n)), "{n}");
                 assert_eq!(set.contains(&upper), upper == id(n));
             }
-            assert!(!set.contains(&id(count)) && !set.contains_in_any_case(&id(count)) && !set.contains(""));
+            assert!(!set.contains(&id(count)) && !set.contains(""));
         }
     }
 

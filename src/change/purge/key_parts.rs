@@ -39,6 +39,18 @@ fn beside<'v>(value: &'v [u8], hit: &Hit) -> (Option<&'v u8>, Option<&'v u8>) {
     (hit.start.checked_sub(1).and_then(|at| value.get(at)), value.get(hit.end))
 }
 
+/// Whether an id is an entire value, or an entire element of a list or a document. Within a longer id, it means something
+/// else.
+#[must_use]
+pub fn is_item(value: &[u8], hit: &Hit) -> bool {
+    let (Some(before), Some(after)) = beside(value, hit) else { return beside(value, hit) == (None, None) };
+    let is_number = value[hit.start..hit.end].iter().all(u8::is_ascii_digit);
+    let is_quote = |b: &u8| matches!(b, b'"' | b'\'' | b'\\');
+    let parts = |b: &u8| matches!(b, b',' | b'[' | b']' | b'{' | b'}' | b':') || is_number && b.is_ascii_whitespace();
+    let is_list = value.trim_ascii_start().starts_with(b"[") || value.trim_ascii_start().starts_with(b"{");
+    is_list && (is_quote(before) && is_quote(after) || parts(before) && parts(after))
+}
+
 /// Rates how certain it is that a part of a key means the person. A dot may be part of an id: `ann.k` is someone else,
 /// as are further letters and digits.
 #[must_use]
@@ -173,6 +185,28 @@ mod tests {
             ("id", "请联系johnsmith谢谢", "johnsmith", true),
         ] {
             assert_eq!(of(column, key, id), expected, "{id} in {key}");
+        }
+    }
+
+    #[test]
+    fn an_id_within_a_longer_one_is_no_item() {
+        for (value, expected) in [
+            ("run-0001", true),
+            (r#"["a", "run-0001"]"#, true),
+            (r#"{"id": "run-0001"}"#, true),
+            (r#""[\"run-0001\"]""#, false),
+            (r#"[[\"run-0001\"]]"#, true),
+            ("{a,run-0001}", true),
+            ("shared-run-0001", false),
+            ("team/run-0001", false),
+            ("user run-0001", false),
+            (r#"["user run-0001"]"#, false),
+            (r#"["user run-0001 x"]"#, false),
+            (r#"["team/run-0001"]"#, false),
+        ] {
+            let start = value.find("run").expect("it is there");
+            let hit = Hit { what: ByteFind::Row, start, end: start + 8, certainty: Certainty::Certain };
+            assert_eq!(is_item(value.as_bytes(), &hit), expected, "{value}");
         }
     }
 

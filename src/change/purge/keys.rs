@@ -130,12 +130,15 @@ pub async fn find(
     }
     for part in &parts_found {
         let FetchedValue::Text(text) = &part.raw else { continue };
+        let follows = keys.follows(&part.table, &part.column, text);
         match decided(search, part, text) {
+            Mentions::Delete => false,
             // A common word is the key only if the column refers to it.
-            Mentions::Redact if part.hits.iter().any(Hit::is_common) => false,
-            Mentions::Redact if !keys.follows(&part.table, &part.column, text) => keys.renamed.insert(text.clone()),
-            Mentions::Leave => keys.kept.insert(text.clone()),
-            Mentions::Redact | Mentions::Delete => false,
+            Mentions::Redact if follows || part.hits.iter().any(Hit::is_common) => false,
+            Mentions::Redact if !search.graph.relations.is_tied(&part.table, &part.column) => {
+                keys.renamed.insert(text.clone())
+            }
+            Mentions::Redact | Mentions::Leave => keys.kept.insert(text.clone()),
         };
     }
     Ok((keys, parts_found))

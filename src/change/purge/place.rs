@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::slice;
 
 use super::column_words::{leaf_name, names_rows};
 use super::effects::{KeptRows, NewValue, digest};
@@ -26,11 +27,14 @@ use crate::memory::json::{self, ListReading};
 use crate::memory::mention::{self as people, Certainty};
 use crate::store::container::{self, Leaf, Limits, OpenedValue, Rewritten};
 use crate::store::fetched::{FetchedValue, as_text};
+use crate::store::foreign_keys::ForeignKey;
 use crate::store::proof::values::WatchedValue;
 use crate::store::stored::TableName;
 
 /// Reason why nothing is removed from a key.
 const IN_KEY: &str = "a key: other rows may refer to it";
+/// Reason why nothing is removed from a column with a foreign key.
+const TIED: &str = "a foreign key ties it to a row that stays";
 /// Reason why a row is not deleted.
 const IN_FIELD: &str = "only a key of a document names the person: no row is deleted for that";
 /// Reason why nothing is removed from a generated column.
@@ -216,8 +220,13 @@ impl TablePlace<'_> {
             }
             // Free text in a unique column: the name in it is replaced by a pseudonym.
             FetchedValue::Text(text) if self.columns.keyed[i] && !look.bare => {
+                let is_certain = look.count(true) > 0;
                 let mut parts = matcher.find(text);
-                parts.retain(|hit| matches!(hit.what, ByteFind::Handle(_)) && hit.certainty.is_certain());
+                parts.retain(|hit| matches!(hit.what, ByteFind::Handle(_)) && hit.certainty.is_certain() == is_certain);
+                if parts.len() < look.count(true) {
+                    // The others are in an encoding.
+                    parts.clear();
+                }
                 (look, parts)
             }
             _ => (look, Vec::new()),
@@ -414,7 +423,10 @@ impl TablePlace<'_> {
         if !look.sightings.is_empty() && self.follows(i, raw) {
             return true;
         }
-        let is_key = !look.sightings.is_empty() && (self.columns.keyed[i] || self.columns.ids_only[i] && !look.whole);
+        // An index may compute its values from a document, which is no key.
+        let is_document = matches!(raw, FetchedValue::Text(text) if text.trim_start().starts_with('{'));
+        let is_keyed = self.columns.keyed[i] && !(is_document && at.parts.is_empty());
+        let is_key = !look.sightings.is_empty() && (is_keyed || self.columns.ids_only[i] && !look.whole);
         if is_key && !is_generated {
             self.key(at, &place, known, found, updates);
             return true;
@@ -446,7 +458,7 @@ impl TablePlace<'_> {
         changeable: bool,
         found: &mut ScanFindings,
     ) -> Option<LeftValue> {
-        let bound = if changeable { self.bound(from) } else { None };
+        let bound = if changeable && !self.is_tied(at.column, at.raw) { self.bound(from) } else { None };
         let start = bound.as_ref().map_or(from, |(blanked, _)| blanked);
         let seen =
             (!std::ptr::eq(start, at.raw)).then(|| self.search.matcher.look(start, self.columns.about[at.column]));
@@ -496,6 +508,7 @@ impl TablePlace<'_> {
             self.loosen(at, place, false, &rest, found);
         }
         let pieces = match at.raw {
+            raw if self.is_tied(i, raw) => Err(TIED),
             FetchedValue::Text(text) if known => {
                 key_parts::renamed(&self.columns.texts[i].1, at.raw, text.as_bytes(), at.parts, self.search.handles)
             }
@@ -551,6 +564,32 @@ impl TablePlace<'_> {
         }
     }
 
+    /// Whether a foreign key ties a value to a row that stays: the value must not change.
+    fn is_tied(&self, i: usize, raw: &FetchedValue) -> bool {
+        let (graph, column) = (self.search.graph, &self.columns.texts[i].0);
+        let goes = |key: &ForeignKey| {
+            graph.relations.keys.get(&key.to) == Some(&key.to_columns) && graph.has(&key.to, slice::from_ref(raw))
+        };
+        graph.relations.ties(self.table, column).any(|key| !goes(key))
+    }
+
+    /// The places of deleted rows' ids in a value, and the number of places that do not count, because there the id is
+    /// part of a longer id.
+    fn references(&self, i: usize, bytes: &[u8]) -> (Vec<Hit>, usize) {
+        let mut rows = self.search.matcher.rows(bytes);
+        let all = rows.len();
+        if self.holds_ids(i) {
+            rows.retain(|hit| key_parts::is_item(bytes, hit));
+        }
+        let parts = all - rows.len();
+        (rows, parts)
+    }
+
+    /// Whether the values of a column are ids or keys.
+    fn holds_ids(&self, i: usize) -> bool {
+        self.columns.ids_only[i] || self.columns.keyed[i]
+    }
+
     /// Whether a value may contain ids of deleted rows.
     fn refers(&self, i: usize, opened: &OpenedValue<'_>) -> bool {
         !self.search.matcher.rows(&opened.bytes).is_empty() || self.short_list(i, &opened.bytes)
@@ -568,13 +607,18 @@ impl TablePlace<'_> {
         let i = at.column;
         let opened = container::opened(new).ok().flatten()?;
         let bytes: &[u8] = &opened.bytes;
-        let rows = self.search.matcher.rows(bytes);
-        if !rows.is_empty() || at.look.rows > 0 {
+        let (rows, parts) = self.references(i, bytes);
+        if parts > 0 {
+            *found.parts.entry(place.to_owned()).or_default() += 1;
+        }
+        if rows.len() + parts + at.look.rows > 0 {
             self.note_ids(at, found);
         }
         let listed = self.columns.listed[i];
         let ids = listed.unwrap_or(self.search.ids);
+        let changeable = changeable && !self.is_tied(i, at.raw);
         if rows.is_empty() && at.look.rows > 0 {
+            let changeable = changeable && !self.holds_ids(i);
             return self.loosen_within(at, place, changeable.then_some(new), ids, found);
         }
         if rows.is_empty() && listed.is_none() {
@@ -591,7 +635,7 @@ impl TablePlace<'_> {
                 let left = scrub::numbers_without(list, &|id| ids.contains(id));
                 let left = left.map(String::into_bytes);
                 let bytes = left.as_deref().unwrap_or(bytes);
-                scrub::without(bytes, ids, &self.search.matcher.rows(bytes)).or(left)
+                scrub::without(bytes, ids, &self.references(i, bytes).0).or(left)
             }
             _ => scrub::without(bytes, ids, &rows),
         };
@@ -630,7 +674,7 @@ impl TablePlace<'_> {
                 let Some(id) = leaf.text.get(hit.start..hit.end).filter(|id| !is_made(id)) else { continue };
                 let is_whole = leaf.text.trim() == id;
                 if !names_rows(&leaf_name(leaf, column), is_whole) {
-                    *seen.entry(id.to_ascii_lowercase()).or_default() |= is_whole;
+                    *seen.entry(id.to_owned()).or_default() |= is_whole;
                 }
             }
         });
@@ -698,9 +742,7 @@ impl TablePlace<'_> {
         }
         let takes_words =
             !postgres || ["text", "char", "json", "bytea", "citext", "name"].iter().any(|t| declared.contains(t));
-        let refers = self.search.graph.relations.foreign.iter();
-        let refers =
-            refers.filter(|f| f.from == *self.table).any(|f| f.columns.contains(&self.columns.texts[column].0));
+        let refers = self.search.graph.relations.is_tied(self.table, &self.columns.texts[column].0);
         if at.look.whole && (refers || !takes_words || declared.starts_with("json")) {
             return if self.columns.required[column] {
                 Err("the column accepts no other words and must not be empty")

@@ -25,6 +25,9 @@ use crate::store::stored::{StoredRows, TableName};
 /// Default number of rows per transaction.
 pub const BATCH: usize = 5_000;
 
+/// Ids of rows in other databases, by layout.
+pub type CarriedIds = BTreeMap<String, BTreeSet<String>>;
+
 /// Options of a person's erasure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PurgeOptions {
@@ -41,6 +44,9 @@ pub struct PurgeOptions {
     pub full: bool,
     /// Rows per transaction, from 1.
     pub batch: usize,
+    /// Ids of rows that the same erasure deletes in other databases, by layout.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub carried: CarriedIds,
 }
 
 impl Default for PurgeOptions {
@@ -52,6 +58,7 @@ impl Default for PurgeOptions {
             account: false,
             full: false,
             batch: BATCH,
+            carried: CarriedIds::new(),
         }
     }
 }
@@ -74,7 +81,8 @@ impl PurgeOptions {
     /// Whether any choice about the data to erase was made, as opposed to how it is erased.
     #[must_use]
     pub fn are_chosen(&self) -> bool {
-        *self != PurgeOptions { batch: self.batch, full: self.full, ..PurgeOptions::default() }
+        let (full, batch, carried) = (self.full, self.batch, self.carried.clone());
+        *self != PurgeOptions { full, batch, carried, ..PurgeOptions::default() }
     }
 
     /// Returns the decisions about mentions.

@@ -156,6 +156,10 @@ pub async fn look_for(
                 plan.particular.insert(0, UNOWNED.to_owned());
                 return Ok(LookedFor::Found(Box::new(plan)));
             }
+            // Rows may name what is deleted in other databases, and nobody.
+            if !options.carried.is_empty() && !plan.deletes.is_empty() {
+                return Ok(LookedFor::Found(Box::new(plan)));
+            }
             return Ok(LookedFor::Unknown { words, named: NamedInTexts::of(&plan) });
         }
         found => found?,
@@ -246,6 +250,7 @@ pub async fn rest(
     account.close(snapshot, &subject.ids).await?;
     let mut subject = subject;
     graph.owning.append(&mut subject.owning);
+    graph.take_carried(snapshot, &options.carried).await?;
     graph.close(snapshot, &subject.ids).await?;
     subject.owning.clone_from(&graph.owning);
     let usual = &mut kept.usual;
@@ -418,7 +423,7 @@ fn ids_of(
     let mut tell = |table: &TableName, id: String| {
         if called.contains(&id.to_ascii_lowercase()) {
             own.insert(id);
-        } else if made.tell(table, &id) && !usual.contains(&id.to_ascii_lowercase()) {
+        } else if made.tell(table, &id) && !usual.contains(&id) {
             ids.insert(&id);
         }
     };
@@ -565,7 +570,11 @@ async fn finished(
     let triggers = snapshot.triggers().await?;
     disclose::effects(&mut plan, &store.recognised().erasure.follows, &triggers);
     disclose::chains(store, &mut plan, graph).await?;
-    disclose::namesakes(store, &mut plan).await?;
+    let shared = disclose::namesakes(store, &plan.subject.ids)
+        .await?
+        .into_iter()
+        .map(|(id, people)| format!("{people} people of this database have the id `{id}`: they are erased together"));
+    plan.particular.extend(shared);
     co_owners::disclose(snapshot, &mut plan, graph).await?;
     disclose::disclosures(snapshot, &mut plan, graph, &found).await?;
     plan.plan_id = digest(&plan);

@@ -6,9 +6,8 @@ use std::ops::ControlFlow;
 
 use super::desk::Desk;
 use super::graph::within;
-use super::mention::Mentions;
 use super::owners;
-use super::receipt::{AccountFate, PurgeReceipt, PurgeRecheck, RecheckFound, TrailFound, ValuesFound};
+use super::receipt::{PurgeReceipt, PurgeRecheck, RecheckFound, TrailFound, ValuesFound};
 use super::verdict::{self, PurgeStatus, Remain, RemainKind};
 use crate::change::suppress::{HandleHashes, candidates};
 use crate::change::{ChangeError, audit, now};
@@ -49,15 +48,13 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Purg
     let handles: HashSet<String> = receipt.handles_hmac.iter().cloned().collect();
     let (found, unread) = look(store, &handles, desk).await?;
     let ValuesFound { hits, owned: back, .. } = found;
-    let left = receipt.mentions == Mentions::Leave
-        || receipt.account == AccountFate::Keep
-        || receipt.findings.iter().any(|found| found.kind.leaves_words());
+    let logical = &receipt.verification.logical;
+    let is_incomplete = receipt.status == PurgeStatus::Incomplete;
+    let left_words = || receipt.findings.iter().any(|found| found.kind.leaves_words());
+    let left = !is_incomplete && (logical.hits > 0 || logical.account > 0 || left_words());
     // What an incomplete erasure left cannot be distinguished from later data.
-    let since = if receipt.status == PurgeStatus::Incomplete {
-        "left by the erasure, which ended incomplete, or written since"
-    } else {
-        "written since"
-    };
+    let since =
+        if is_incomplete { "left by the erasure, which ended incomplete, or written since" } else { "written since" };
     let mut findings: Vec<Remain> = unread.into_iter().map(|what| Remain::new(RemainKind::Unread, what)).collect();
     if back > 0 {
         findings.push(Remain::new(
@@ -78,7 +75,7 @@ pub async fn recheck(store: &Store, named: &str, desk: &Desk<'_>) -> Result<Purg
          structure, except names that are plain words: freed bytes are not searched again";
     let worst = |finding: &&Remain| finding.kind.allows() == PurgeStatus::Incomplete;
     let mut incomplete: Vec<String> = findings.iter().filter(worst).map(|finding| finding.what.clone()).collect();
-    if receipt.status == PurgeStatus::Incomplete && incomplete.is_empty() {
+    if is_incomplete && incomplete.is_empty() {
         incomplete.push(ENDED_INCOMPLETE.to_owned());
     }
     let mut disclosures: Vec<String> = findings.into_iter().map(|finding| finding.what).collect();

@@ -101,8 +101,11 @@ pub async fn logical(
     // Unreadable ids were not searched for.
     kept.ids.check()?;
     proof.account = found.account;
-    proof.places = found.counted.keys().chain(found.stuck.keys()).chain(found.unread.keys()).cloned().collect();
-    proof.logical = found.counted.values().chain(found.loosened.values()).chain(found.stuck.values()).sum();
+    let stuck = [&found.stuck, &found.parts];
+    let places = found.counted.keys().chain(stuck.iter().flat_map(|left| left.keys())).chain(found.unread.keys());
+    proof.places = places.cloned().collect();
+    let left = stuck.iter().flat_map(|left| left.values());
+    proof.logical = found.counted.values().chain(found.loosened.values()).chain(left).sum();
     let known: Vec<String> = about.tables.iter().map(TableName::title).collect();
     let findings = judged(&found, kept, &known, &copies);
     proof.left = findings
@@ -220,6 +223,10 @@ fn references_left(found: &ScanFindings, kept: &KeptSession) -> Vec<(Remain, usi
         let rest = count - said;
         let what = "{value refers to a row that is|values refer to rows that are} gone";
         all.extend(counted(RemainKind::Reference, rest, &format!("{place}: {rest} {what}")));
+    }
+    for (place, count) in &found.parts {
+        let what = "{value has|values have} the id of a deleted row within a longer id, and {is left|are left}";
+        all.extend(counted(RemainKind::LeftReference, *count, &format!("{place}: {count} {what}")));
     }
     for (place, count) in &found.loosened {
         let what = "{value still refers to a row that is|values still refer to rows that are} gone";

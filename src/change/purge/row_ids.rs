@@ -10,7 +10,7 @@ use crate::memory::sieve::WordSieve;
 /// Shortest id to search for in texts; shorter ones would be found everywhere.
 pub(super) const ID_LENGTH: usize = 8;
 
-/// Ids to search for, in any case of ASCII letters.
+/// Ids to search for, by their exact spelling.
 #[derive(Debug, Default)]
 pub(super) struct RowIds(Option<SoughtIds>);
 
@@ -59,7 +59,7 @@ impl SoughtIds {
         let is_id = |length: &usize| {
             let end = at + length;
             let id = text.get(at..end).filter(|_| mention::ends(text, end)).and_then(|id| std::str::from_utf8(id).ok());
-            id.is_some_and(|id| self.ids.contains_in_any_case(id))
+            id.is_some_and(|id| self.ids.contains(id))
         };
         self.lengths.iter().copied().find(|length| is_id(length))
     }
@@ -83,10 +83,10 @@ mod tests {
         let ids =
             ["Episode-1", "episode-12", "1f0c9d2e-77aa-4b6e-9c10-0aa1b2c3d4e5", "行記録一二三", "[\"ann\",\"s-1\"]"];
         for (text, expected) in [
-            ("see EPISODE-1, episode-12.", vec!["EPISODE-1", "episode-12"]),
-            ("episode-13 xepisode-1 episode-1x", vec![]),
-            (r"a\nepisode-1 %20episode-12 \u00e9episode-1", vec!["episode-1", "episode-12", "episode-1"]),
-            ("x_episode-1 episode-1_x", vec![]),
+            ("see EPISODE-1, Episode-1, episode-12, episode-1.", vec!["Episode-1", "episode-12"]),
+            ("Episode-13 xEpisode-1 Episode-1x", vec![]),
+            (r"a\nEpisode-1 %20episode-12 \u00e9Episode-1", vec!["Episode-1", "episode-12", "Episode-1"]),
+            ("x_Episode-1 Episode-1_x", vec![]),
             ("{\"id\":\"1f0c9d2e-77aa-4b6e-9c10-0aa1b2c3d4e5\"}", vec!["1f0c9d2e-77aa-4b6e-9c10-0aa1b2c3d4e5"]),
             ("abc行記録一二三", vec!["行記録一二三"]),
             ("row [\"ann\",\"s-1\"]", vec!["[\"ann\",\"s-1\"]"]),

@@ -52,8 +52,10 @@ pub async fn everything(
     let mut places = FoundPlaces { rows: HashMap::new(), keys: key_parts };
     let room = PageStore::new(FOUND, sealed_scratch);
     let mut found = ScanFindings { control: vec![0; search.handles.len()], ..ScanFindings::default() };
+    let mut keyed = keys.columns.clone();
+    keyed.extend(snapshot.columns_kept_apart().await?);
     let known = KnownColumns {
-        keyed: &keys.columns,
+        keyed,
         vectors: vectors::places(snapshot.store).into_iter().map(|p| (p.0, p.1)).collect(),
         indexes: snapshot.store.proof().index_tables().await?,
     };
@@ -138,9 +140,9 @@ fn digits_of(handle: &PersonHandle) -> Option<usize> {
 }
 
 /// Facts about columns, known before they are read.
-struct KnownColumns<'a> {
-    /// Columns whose values are keys.
-    keyed: &'a HashSet<(TableName, String)>,
+struct KnownColumns {
+    /// Columns whose values are keys, or must differ.
+    keyed: HashSet<(TableName, String)>,
     /// Columns that hold vectors.
     vectors: HashSet<(TableName, String)>,
     /// Tables of search indexes.
@@ -154,7 +156,7 @@ impl<'a> TableTexts<'a> {
         table: &TableName,
         mut texts: Vec<(String, String)>,
         generated: Vec<(String, String)>,
-        known: &KnownColumns<'_>,
+        known: &KnownColumns,
     ) -> Self {
         let stored = texts.len();
         texts.extend(generated);

@@ -81,7 +81,7 @@ pub struct IdWord {
 pub struct ScanFindings {
     /// Mentions in rows that stay.
     pub mentions: Vec<Mention>,
-    /// Ids of deleted rows that may be other people's words, in lower case, with their occurrences.
+    /// Ids of deleted rows that may be other people's words, with their occurrences.
     pub id_words: BTreeMap<String, IdWord>,
     /// Number of ids of deleted rows that are such words and are not searched for.
     pub usual_ids: usize,
@@ -101,6 +101,8 @@ pub struct ScanFindings {
     pub control: Vec<usize>,
     /// References to deleted rows that cannot be removed, by table and column.
     pub stuck: BTreeMap<String, usize>,
+    /// Values that contain the id of a deleted row within a longer id, and are left, by table and column.
+    pub parts: BTreeMap<String, usize>,
     /// References to be removed, by table and column.
     pub loosened: BTreeMap<String, usize>,
     /// Rows whose aggregate is to be recomputed.

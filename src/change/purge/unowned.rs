@@ -91,6 +91,7 @@ async fn over_hops(
         columns.extend(names.iter().cloned());
         (columns.len() - names.len()..columns.len()).collect()
     };
+    let going = hops;
     let hops: Vec<(Vec<usize>, Vec<usize>)> = hops.iter().map(|hop| (places(&hop.own), places(&hop.to))).collect();
     // Values that refer to rows with a known owner, for each hop; and the rows whose owner is not known yet.
     let mut known: Vec<DigestSet> = hops.iter().map(|_| DigestSet::new(graph.pages())).collect();
@@ -102,6 +103,14 @@ async fn over_hops(
             }
         }
     };
+    // The owner of rows to delete is the person.
+    for (known, hop) in known.iter_mut().zip(going) {
+        let at: Option<Vec<usize>> = hop.to.iter().map(|to| graph.taken(table)?.place(to)).collect();
+        let (Some(taken), Some(at)) = (graph.taken(table), at) else { continue };
+        for digest in taken.rows(0..taken.len()).filter_map(|row| key_digest(&row, &at)) {
+            known.insert(digest);
+        }
+    }
     let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
     let sort = |row: RawRow| {
         if row.iter().take(owners.len()).all(|owner| *owner == FetchedValue::Null) {

@@ -98,10 +98,12 @@ fn settle_reward(draft: &mut Draft<'_>, row: &mut Row) -> Result<(), ChangeError
         Some(value) if (0.0..=1.0).contains(&value) => Ok(()),
         Some(value) => Err(ChangeError::Usage(format!("a reward is a number from 0 to 1, not {value}"))),
         None => {
-            match row.text("outcome").and_then(|outcome| reward::reward(outcome, None)) {
+            match reward::by_rule(row.text("outcome"), row.get("traces"), None) {
                 Some(value) => {
                     row.set("reward", Value::from(value));
-                    draft.effects.push(format!("the reward is {value} by the rule for its outcome"));
+                    let of_outcome = row.text("outcome").and_then(|outcome| reward::reward(outcome, None)).is_some();
+                    let rule = if of_outcome { "outcome" } else { "tool calls" };
+                    draft.effects.push(format!("the reward is {value} by the rule for its {rule}"));
                 }
                 None => draft.disclosures.push("no reward is given, and the outcome implies none".to_owned()),
             }

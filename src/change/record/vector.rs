@@ -6,6 +6,7 @@ use crate::change::ChangeError;
 use crate::change::draft::Draft;
 use crate::layout::BoundSource;
 use crate::layout::vector::VectorsBeside;
+use crate::memory::vector::has_direction;
 use crate::store::embedding::spelled;
 use crate::store::encode::table_of;
 use crate::store::fetched::FetchedValue;
@@ -48,6 +49,16 @@ pub(super) async fn store(
         draft.disclosures.push(format!("the vector is not stored: {} has no place for one", own.title()));
         return Ok(());
     };
+    if !has_direction(numbers) {
+        let words = "the vector has no direction: it is all zeros, as 32 bits keep it, and finds nothing";
+        draft.disclosures.push(words.to_owned());
+    }
+    if let Some(usual) = store.embeddings().usual_vector_size(source).await?.filter(|usual| *usual != numbers.len()) {
+        draft.disclosures.push(format!(
+            "the vector has {} numbers and most stored ones have {usual}: it is compared with none of these",
+            numbers.len()
+        ));
+    }
     let beside = match &place.beside {
         Some(VectorsBeside { table: Some(table), key, .. }) if key.len() == 1 => Some((table, &key[0].0)),
         Some(_) => {

@@ -1,8 +1,9 @@
 //! Change state of a session: whether changes are allowed, the running operation, and the changes made.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
-use super::columns::plural;
 use super::command::CommandId;
 use super::proposal::Proposal;
 use super::ticket::{RequestFailure, Ticket};
@@ -209,21 +210,30 @@ pub enum Refusal {
 }
 
 /// Count and kind of the changed rows, such as `112 cases`, or `cases` if their number is unknown. `None` if only one
-/// row changes. `total` is the number of changes, of which only the first are in `changes`; `counts` are the rows
-/// written per table.
+/// row changes. `total` is the number of changes, of which only the first are in `changes`: others may be of rows that
+/// depend on them. `counts` are the rows written by table, among them those in the entity's own `tables`.
 #[must_use]
-pub fn many(changes: &[Change], total: Option<usize>, counts: &Counts) -> Option<String> {
-    let kind = &changes.first()?.entity;
-    let like = changes.iter().filter(|change| change.entity == *kind).count();
-    let rows = plural(Entity::parse(kind)?);
-    // Changes beyond those kept may be of another kind, unless one table has as many rows.
-    let is_of_table = |all: &usize| counts.values().any(|verbs| verbs.values().any(|rows| rows == all));
-    let number = match total {
-        Some(all) if all == changes.len() => Some(like),
-        all => all.filter(|all| like == changes.len() && is_of_table(all)),
+pub fn many(
+    changes: &[Change],
+    total: Option<usize>,
+    counts: &Counts,
+    tables: &BTreeSet<(Entity, String)>,
+) -> Option<String> {
+    let first = changes.first()?;
+    let entity = Entity::parse(&first.entity)?;
+    let like = changes.iter().filter(|change| change.entity == first.entity).count();
+    let verb = match (first.before.is_null(), first.after.is_null()) {
+        (true, _) => "insert",
+        (_, true) => "delete",
+        _ => "update",
     };
-    let number = number.map(|number| agreeing(number as u64, &format!("{{#}} {rows}")));
-    (like > 1).then(|| number.unwrap_or_else(|| rows.to_owned()))
+    let own = || {
+        let own = counts.iter().filter(|(table, _)| tables.contains(&(entity, (*table).clone())));
+        own.filter_map(|(_, verbs)| verbs.get(verb)).sum()
+    };
+    let number = if total == Some(changes.len()) { like } else { own() };
+    let words = if number < like { entity.plural().to_owned() } else { entity.counted(number) };
+    (like > 1).then_some(words)
 }
 
 /// Words for the number of rows written; `None` if there are none.

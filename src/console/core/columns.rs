@@ -77,8 +77,8 @@ pub fn list_columns(entity: Entity) -> &'static [ListColumn] {
         ],
         Entity::Memory => columns![
             ("created_at", "created", Time, 11, 16, 2),
-            ("kind", "kind", Text, 6, 8, 1),
-            ("title", "title", Text, 12, 26, 0),
+            ("kind", "kind", Text, 6, 14, 1),
+            ("title", "title", Text, 12, 26, 1),
             ("text", "text", Text, 14, 0, 0),
             ("collection", "collection", Id, 8, 20, 5),
             ("user_id", "user", Id, 8, 14, 6),
@@ -284,28 +284,6 @@ pub fn json_name(value: &serde_json::Value) -> Option<&str> {
             TELLING.iter().find_map(|name| fields.get(*name).and_then(serde_json::Value::as_str))
         }
         _ => None,
-    }
-}
-
-/// The plural name of an entity for people.
-#[must_use]
-pub fn plural(entity: Entity) -> &'static str {
-    match entity {
-        Entity::Agent => "agents",
-        Entity::Subject => "subjects",
-        Entity::Episode => "episodes",
-        Entity::Segment => "segments",
-        Entity::CanvasEvent => "canvas events",
-        Entity::Feedback => "feedback",
-        Entity::UtilityEvent => "utility history",
-        Entity::Memory => "memories",
-        Entity::MemoryLink => "memory links",
-        Entity::Profile => "profiles",
-        Entity::Case => "cases",
-        Entity::Policy => "policies",
-        Entity::WorkflowEvent => "workflow events",
-        Entity::Access => "accesses",
-        Entity::AuditEntry => "audit trails",
     }
 }
 

@@ -190,6 +190,8 @@ pub struct Context {
     pub watch: PlaceWatch,
     /// Reason why the database cannot be read now.
     pub unread: Option<String>,
+    /// The last failure of a request of the shown place since it was read.
+    pub failure: Option<RequestFailure>,
     /// Measures of the last drawing.
     pub measures: Measures,
     /// The message in the footer.
@@ -237,6 +239,7 @@ impl Context {
             status_renewal: Renewal::default(),
             watch: PlaceWatch::default(),
             unread: None,
+            failure: None,
             measures: Measures::default(),
             toast: None,
             changing: Changing::default(),
@@ -307,7 +310,7 @@ impl Context {
     pub fn watch_place(&mut self, place: u64, may_age: bool) {
         if self.watch.place != place {
             // The new place finds out on its own.
-            self.unread = None;
+            (self.unread, self.failure) = (None, None);
         }
         if self.watch.place != place || !may_age {
             let left = self.watch.watching.take();

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use super::command::CommandId;
 use super::condition::Conditions;
 use super::key::Key;
-use super::opened::{Arrival, OpenBeside};
+use super::opened::{Arrival, OpenBeside, OpenedDatabase};
 use super::request::{Reply, Request};
 use super::screen_kind::ScreenKind;
 pub use super::ticket::{RequestFailure, Ticket};
@@ -151,6 +151,8 @@ pub enum Message {
     Copied(Result<String, RequestFailure>),
     /// The editor was closed.
     Viewed(Result<EditorEnd, RequestFailure>),
+    /// The database has a damaged page: what can be read is being copied, or is read from now on.
+    Damaged(Option<Box<OpenedDatabase>>),
     /// A failure outside of the core.
     Failed(RequestFailure),
     /// The other open databases.

@@ -183,7 +183,8 @@ impl NameBook {
         let own = |row: &&&Row| NAMED.contains(&row.entity) && row.entity != Entity::Profile && !row.id().is_empty();
         for row in rows.iter().filter(own) {
             let key = (row.entity, row.id().to_owned());
-            if let Some(name) = row_title(row).filter(|name| self.names.get(&key) != Some(name)) {
+            let is_news = |name: &String| *name != key.1 && self.names.get(&key) != Some(name);
+            if let Some(name) = row_title(row).filter(is_news) {
                 self.names.insert(key, name);
                 self.version += 1;
             }
@@ -196,7 +197,7 @@ impl NameBook {
         for row in rows {
             if row.entity == Entity::Profile {
                 self.banks.insert(row.id().to_owned(), row.clone());
-            } else if let Some(name) = row_title(row) {
+            } else if let Some(name) = row_title(row).filter(|name| name != row.id()) {
                 self.names.insert((row.entity, row.id().to_owned()), name);
             }
         }

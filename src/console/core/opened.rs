@@ -34,6 +34,10 @@ pub struct OpenedDatabase {
     pub looked: Option<String>,
     /// Result of the last full look for findings; `None` if there was none.
     pub found_before: Option<EarlierLook>,
+    /// Notes on the private copy that is shown because pages are damaged; empty if the database itself is shown.
+    pub damage: Vec<String>,
+    /// Tables of each entity, as counts of rows name them.
+    pub tables: BTreeSet<(Entity, String)>,
     /// Columns that the layouts never fill, which are not shown.
     pub unfilled: BTreeSet<(Entity, &'static str)>,
     /// Columns that no change can set: their values are derived or read-only.

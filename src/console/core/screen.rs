@@ -114,7 +114,7 @@ pub trait Screen: std::any::Any {
         None
     }
 
-    /// Words of the equivalent command line, quoted for a shell.
+    /// Words of the command line that shows the same and changes nothing, quoted for a shell.
     fn twin(&self, cx: &Context) -> Vec<String>;
 
     /// Takes over the selection of the place from which it was opened. True if that led here.

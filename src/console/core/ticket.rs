@@ -55,6 +55,12 @@ impl RequestFailure {
         (&self.message, &self.code) == (&other.message, &other.code)
     }
 
+    /// A failure without a code and without a remedy other than to try again.
+    #[must_use]
+    pub fn bare(what: impl Into<String>, message: impl Into<String>) -> Self {
+        RequestFailure { remedy: None, ..Self::new(what, message, "") }
+    }
+
     /// A failure without a code.
     #[must_use]
     pub fn new(what: impl Into<String>, message: impl Into<String>, remedy: impl Into<String>) -> Self {

@@ -8,6 +8,7 @@ use crate::console::core::menu::{MenuChoice, Purpose};
 use crate::console::core::message::{EditorEnd, Effect, SwitchStep};
 use crate::console::core::screen::Screen;
 use crate::console::core::ticket::RequestFailure;
+use crate::console::core::twin::quoted;
 use crate::console::overlays::Overlay;
 use crate::console::overlays::failure::FailureLayer;
 use crate::console::overlays::form::Form;
@@ -129,8 +130,13 @@ impl Model {
             EditorEnd::Kept(path) => {
                 cx.perform(Effect::Tell(vec![format!("The draft is in {path}")]));
                 let check = cx.opened.invocation.line(["layouts", "check", &path]);
-                let sentences =
-                    vec![format!("It is in {path}. Move it to where you want it."), format!("This checks it: {check}")];
+                let opens = format!("{} --layout {}", cx.opened.invocation.line([]), quoted(&path));
+                let sentences = vec![
+                    format!("It is in {path}. Move it to where you want it: this folder may be emptied."),
+                    format!("This checks it: {check}"),
+                    format!("This opens the database with it: {opens}"),
+                    "In a profile, `layout` names it.".to_owned(),
+                ];
                 cx.show(LayerOpening::Note("The draft is kept".to_owned(), sentences));
             }
         }
@@ -145,7 +151,7 @@ impl Model {
         let cx = &mut self.context;
         (cx.status_aged, cx.status_failure, cx.changing.unfinished) = (true, None, None);
         cx.names.doubt();
-        cx.watch.is_aged = false;
+        (cx.watch.is_aged, cx.failure) = (false, None);
         let waited = cx.status_pending.take().into_iter().chain(cx.status_renewal.release());
         cx.cancel(waited);
         if self.screen().shows_findings() {

@@ -3,7 +3,7 @@
 
 use super::place::ScreenPlace;
 use crate::change::operation::{Operation, TRAINING_SEED};
-use crate::console::core::columns::{plural, row_name};
+use crate::console::core::columns::row_name;
 use crate::console::core::command::CommandAsk;
 use crate::console::core::context::{Context, LayerOpening, ToastTone};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
@@ -197,7 +197,7 @@ impl ChangeSubject<'_> {
             return too_many(ids.len(), cx);
         }
         if !entity.columns().iter().any(|column| is_offered(entity, column, cx)) {
-            let text = format!("{} are read-only in this database", plural(entity));
+            let text = format!("{} are read-only in this database", entity.plural());
             return cx.say(ToastTone::Warn, text);
         }
         // Rows in lists are cut short: only a row that was read as a whole may be edited.

@@ -185,9 +185,10 @@ impl Context {
             let own = || change.after["title"].as_str().or(change.before["title"].as_str()).map(str::to_owned);
             self.names.of_change(change).or_else(own)
         });
-        // The name is left out if the title contains it.
-        let name = name.filter(|name| !title.contains(name.as_str()));
-        let about = many(&receipt.changes, Some(receipt.changes_total), &receipt.counts).or(name);
+        let total = Some(receipt.changes_total);
+        let about = many(&receipt.changes, total, &receipt.counts, &self.opened.tables).or(name);
+        // It is left out if the title contains it.
+        let about = about.filter(|about| !title.contains(about.as_str()));
         let more: Vec<String> = about.into_iter().chain(rows_written(&receipt.counts)).collect();
         let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
         format!("{title}: done{more}")

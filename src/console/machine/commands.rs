@@ -5,7 +5,7 @@ use super::copies;
 use super::kept::{self, KeptStep};
 use super::model::Model;
 use super::switch;
-use crate::console::core::columns::{plural, row_name, title_column};
+use crate::console::core::columns::{row_name, title_column};
 use crate::console::core::command::{COMMANDS, CommandId, CommandScope, ConsoleCommand, command};
 use crate::console::core::condition::Conditions;
 use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone};
@@ -44,7 +44,7 @@ impl Model {
         if let Some(entity) = command.needs()
             && let Err(missing) = self.context.holds(entity)
         {
-            let reason = missing.reason.clone().unwrap_or_else(|| format!("there are no {} here", plural(entity)));
+            let reason = missing.reason.clone().unwrap_or_else(|| format!("there are no {} here", entity.plural()));
             return Err((reason, self.context.remedy(missing)));
         }
         let screen = self.screen();
@@ -177,23 +177,17 @@ impl Model {
             CommandId::Suspend => self.context.perform(Effect::Suspend),
             CommandId::Quit => self.quit_unless_busy(),
             CommandId::CopyId => {
-                if let Some(id) = self.screen().row().map(|row| row.id().to_owned()) {
-                    self.context.perform(Effect::Copy("id".to_owned(), id));
-                }
+                let id = self.screen().row().map(|row| row.id().to_owned());
+                self.copy("id", id);
             }
             CommandId::CopyJson => {
-                if let Some(text) = self.whole(pretty) {
-                    self.context.perform(Effect::Copy("JSON".to_owned(), text));
-                }
+                let json = self.whole(pretty);
+                self.copy("JSON", json);
             }
-            CommandId::CopyText => match self.screen().copies() {
-                Some(text) => self.context.perform(Effect::Copy("text".to_owned(), text)),
-                None => {
-                    if let Some(text) = self.whole(row_text) {
-                        self.context.perform(Effect::Copy("text".to_owned(), text));
-                    }
-                }
-            },
+            CommandId::CopyText => {
+                let text = self.screen().copies().or_else(|| self.whole(row_text));
+                self.copy("text", text);
+            }
             CommandId::CopyCommand => copies::copy_command(self.history.here().screen(), &mut self.context),
             CommandId::View => {
                 if let Some(text) = self.whole(pretty) {
@@ -245,6 +239,13 @@ impl Model {
     fn compare(&mut self) {
         if let Ok((entity, ids)) = self.to_compare() {
             self.context.follow(Destination::Compare(entity, Box::new(ids)));
+        }
+    }
+
+    /// Copies a text, if there is one.
+    fn copy(&mut self, what: &str, text: Option<String>) {
+        if let Some(text) = text {
+            self.context.perform(Effect::Copy(what.to_owned(), text));
         }
     }
 

@@ -88,11 +88,18 @@ fn comment(lines: &[&str]) -> String {
     lines.iter().flat_map(|line| line.lines()).map(|line| format!("# {line}")).collect::<Vec<_>>().join("\n")
 }
 
+/// Commands that show the past, with the option for it.
+const OF_THE_PAST: [&str; 3] = ["list", "show", "recall"];
+
 /// Copies the command line that shows the same as the screen.
 pub(super) fn copy_command(screen: &dyn Screen, cx: &mut Context) {
-    let mut words = vec![cx.opened.invocation.line([])];
-    words.extend(screen.twin(cx));
-    words.extend(cx.masking.is_on().then(|| "--mask".to_owned()));
+    let twin = screen.twin(cx);
+    let first = twin.iter().flat_map(|words| words.split(' ')).next().unwrap_or_default();
+    let looks_back = OF_THE_PAST.contains(&first) && screen.shows_past();
+    let option = if looks_back { "--as-of" } else { "# now, not as of" };
+    let past = cx.past.as_ref().map(|past| format!("{option} {}", past.at));
+    let mask = cx.masking.is_on().then(|| "--mask".to_owned());
+    let words: Vec<String> = [cx.opened.invocation.line([])].into_iter().chain(twin).chain(mask).chain(past).collect();
     cx.perform(Effect::Copy("command".to_owned(), words.join(" ")));
 }
 

@@ -35,6 +35,8 @@ pub fn draw(model: &Model, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mu
 }
 
 fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
+    /// Characters of a layout's name.
+    const LAYOUT: usize = 30;
     let mut crumbs = vec![SafeText::limited(model.context.database_name(), 40)];
     crumbs.extend(model.crumbs().iter().map(|crumb| SafeText::limited(crumb, 80)));
     let mut badges = Vec::new();
@@ -60,6 +62,9 @@ fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
             StyleRole::Warn,
         ));
     }
+    if !model.context.opened.damage.is_empty() {
+        badges.push(Badge::new(signed(look.glyphs.warning, "damaged: private copy"), StyleRole::Bad));
+    }
     if line.width >= 60 {
         badges.push(Badge::new(model.context.settings.zone.name(model.context.now), StyleRole::Label));
     }
@@ -77,8 +82,12 @@ fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
         Badge::new(signed(look.glyphs.lock, "read-only"), StyleRole::ReadOnly)
     });
     let mut shown = Breadcrumbs { crumbs, badges };
-    // The names of layouts are dropped first.
-    let layouts = model.context.opened.layouts.iter().map(|name| SafeText::limited(name, 30));
+    // The names of layouts are dropped first. A variant that would be cut is not named.
+    let layout = |name: &String| {
+        let short = if name.chars().count() > LAYOUT { name.split(" (").next().unwrap_or(name) } else { name };
+        SafeText::limited(short, LAYOUT)
+    };
+    let layouts = model.context.opened.layouts.iter().map(layout);
     let layouts: Vec<Badge> = layouts.map(|name| Badge::new(name, StyleRole::Label)).collect();
     let with_layouts = Breadcrumbs { badges: [layouts, shown.badges.clone()].concat(), ..shown.clone() };
     if line.width >= 90 && with_layouts.fits(line, look) {

@@ -1,7 +1,6 @@
 //! The places on the way through the console, and moving from one to another.
 
 use super::place::ScreenPlace;
-use crate::console::core::columns::plural;
 use crate::console::core::context::{Context, ToastTone};
 use crate::console::core::message::{Destination, Effect, RequestFailure};
 use crate::console::core::router::Asker;
@@ -89,7 +88,7 @@ impl History {
         {
             let reason = missing.reason.clone().unwrap_or_default();
             let remedy = cx.remedy(missing).unwrap_or_else(|| "nothing can be done here".to_owned());
-            let what = format!("{} cannot be shown", plural(entity));
+            let what = format!("{} cannot be shown", entity.plural());
             return cx.fail(RequestFailure::absent(what, reason, remedy));
         }
         if matches!(destination, Destination::Panel(kind) if self.here().kind() == Some(*kind)) {

@@ -132,7 +132,7 @@ fn order_as_kept(entity: Entity, order: Option<&str>, history: &mut History) {
 
 /// Describes a place in a few words.
 fn told(place: &KeptPlace) -> String {
-    let entity = place.entity.map(crate::console::core::columns::plural).unwrap_or_default();
+    let entity = place.entity.map(Entity::plural).unwrap_or_default();
     match (&place.screen, &place.id, &place.filter) {
         (Some(screen), ..) => format!("the screen {}", screen.to_lowercase()),
         (_, Some(id), _) => format!("{} {id}", place.entity.map(Entity::title).unwrap_or_default()),

@@ -105,6 +105,16 @@ impl Model {
         }
     }
 
+    /// Handles that a private copy of what can be read is shown from now on: nothing can be changed there.
+    pub(super) fn read_past_damage(&mut self, opened: OpenedDatabase) {
+        self.stop_planning();
+        let cx = &mut self.context;
+        cx.say(ToastTone::Warn, format!("view-only, because a page is damaged: {}", opened.damage.join("; ")));
+        cx.opened = opened;
+        (cx.changing.unlocked, cx.unread, cx.past) = (false, None, None);
+        cx.changing.epoch += 1;
+    }
+
     /// Unlocks after a confirmation; locks again at once.
     pub(super) fn toggle_lock(&mut self) {
         if self.context.changing.unlocked {

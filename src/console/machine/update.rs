@@ -67,6 +67,11 @@ impl Model {
             Message::Copied(Err(failure)) | Message::Viewed(Err(failure)) | Message::Failed(failure) => {
                 self.context.fail(failure);
             }
+            Message::Damaged(None) => {
+                let words = "a page of the database is damaged: what can be read is being copied";
+                self.context.say(ToastTone::Warn, words);
+            }
+            Message::Damaged(Some(opened)) => self.read_past_damage(*opened),
             Message::Viewed(Ok(end)) => self.edited(end),
             Message::Beside(open) => self.context.beside = open,
             Message::Arrived(arrival) => self.arrive(*arrival),
@@ -147,10 +152,14 @@ impl Model {
             // They may name the person.
             self.filters.clear();
         }
+        let failure = reply.failure_mut().cloned();
+        let mut recovered = None;
         match &reply {
             Reply::Unread(why) => self.context.unread = Some(why.clone()),
             Reply::News(_) => {
-                self.context.unread = None;
+                if self.context.unread.take().is_some() {
+                    recovered = self.context.failure.take();
+                }
                 for id in self.overlays.ids() {
                     self.at_layer(id, |overlay, cx| overlay.get_mut().others_wrote(cx));
                 }
@@ -158,9 +167,17 @@ impl Model {
             _ => {}
         }
         self.context.masking.inbound(&mut reply);
+        if let Some(failure) = recovered {
+            // The card that says so is no longer true.
+            self.context.act(ScreenAction::Recovered(failure));
+            self.refresh();
+        }
         match asker {
             Asker::Core => self.heard(ticket, reply),
             Asker::Screen(id) if self.history.here().id == id => {
+                if failure.is_some() {
+                    self.context.failure = failure;
+                }
                 self.at_screen(|screen, cx| screen.reply(ticket, reply, cx));
                 self.judge_prompt();
             }

@@ -117,7 +117,8 @@ fn is_feedback(row: &Row, column: &ListColumn) -> bool {
 }
 
 /// Whether a row has no title in the title column.
-fn is_untitled(row: &Row, column: &ListColumn) -> bool {
+/// Whether a row has no title, so that a substitute is shown in that column.
+pub fn is_untitled(row: &Row, column: &ListColumn) -> bool {
     let is_blank = |value: &Value| value.as_str().map_or(value.is_null(), |text| text.trim().is_empty());
     column.column == title_column(row.entity) && is_blank(row.get(column.column))
 }

@@ -1,6 +1,5 @@
 //! Words for findings.
 
-use crate::console::core::columns::plural;
 use crate::console::core::health::Health;
 use crate::memory::findings::Severity;
 use crate::memory::{Entity, agreeing};
@@ -37,7 +36,7 @@ pub(in crate::console) fn progress(health: &Health) -> SafeText {
         }
         (false, _) if health.failure.is_some() => "the check ended early: r checks again".into(),
         (false, Some((rows, entity))) => {
-            let entity = Entity::parse(entity).map_or(entity, plural);
+            let entity = Entity::parse(entity).map_or(entity, Entity::plural);
             agreeing(rows, &format!("{{#}} {{row|rows}} read, now {entity}")).into()
         }
         (false, None) => "looking".into(),

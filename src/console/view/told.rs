@@ -15,11 +15,16 @@ const USER: CommandId = CommandId::Recall(RecallCommand::User);
 const AGENT: CommandId = CommandId::Recall(RecallCommand::Agent);
 
 /// Remedies in terms of the command line, and their replacements in the console: `{}` is the key of the next command.
-const SPELLED: [(&str, &str, &[CommandId]); 15] = [
+const SPELLED: [(&str, &str, &[CommandId]); 16] = [
     (
         "--mentions redact removes the words, --mention ID=redact those of one mention",
         "at the step about mentions, {} decides about all, and {} removes the words of one",
         &[MENTIONS, REDACT],
+    ),
+    (
+        "--mention ID=redact removes the words of one mention",
+        "at the step about mentions, {} removes the words of one",
+        &[REDACT],
     ),
     ("by --mention", "at the step about mentions", &[]),
     ("--account erase deletes it", "{} erases it too", &[ACCOUNT]),

@@ -8,7 +8,7 @@ use crate::console::core::what_if::RecallAhead;
 use crate::console::view::changes::sentences;
 use crate::memory::agreeing;
 use crate::recall::what_if::{PlaceMove, WhatIf};
-use crate::ui::{Align, Look, SafeText, Section, StyleRole, TextLine};
+use crate::ui::{Align, Look, SafeText, Section, StyleRole, TextLine, figures};
 
 /// Key for a longer preview.
 pub const LONGER: char = '+';
@@ -60,7 +60,7 @@ fn verdict(found: &WhatIf, width: usize, look: &Look) -> Vec<TextLine> {
         }
     };
     // If it was stopped, the notes give the time.
-    let took = if found.stopped { words } else { format!("{words} ({} ms)", found.took) };
+    let took = if found.stopped { words } else { format!("{words} ({})", figures::took(found.took as f64).as_str()) };
     let mut lines = sentences(&[took], role, width, look);
     if let Some(last) = lines.last_mut().filter(|_| found.changed > 0) {
         last.push(":", StyleRole::Text);

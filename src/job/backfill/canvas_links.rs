@@ -1,9 +1,9 @@
 //! Links episodes with an empty list of canvas events to the canvas events of their session: the list, the count and
-//! the back-link. A non-empty list is never changed, and no event is linked to two episodes.
+//! the back-link. A non-empty list is never changed, and no event is linked to two episodes, also of other sessions.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -14,12 +14,14 @@ use crate::change::suppress::Erased;
 use crate::change::{ChangeDanger, ChangeError, Draft};
 use crate::job::{BatchAsk, Job, JobBatch};
 use crate::layout::BoundSource;
-use crate::memory::digest::{Digest, wide_digest};
+use crate::memory::digest::{Digest, digest, wide_digest};
+use crate::memory::packed::id_table::IdTable;
 use crate::memory::session_links::{CanvasEventTime, SessionSpans, SpannedEpisode, user_of};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::encode::table_of;
 use crate::store::fetched::FetchedValue;
+use crate::store::scratch::sorter;
 use crate::store::stored::TableName;
 use crate::store::walk::{NarrowCondition, RowWalk, WalkedPart, WalkedRow};
 
@@ -29,7 +31,11 @@ const EVENT: [&str; 5] = ["id", "session_id", "user_id", "episode_id", "created_
 const LISTED: [&str; 2] = ["canvas_ids", "canvas_action_count"];
 
 #[derive(Default)]
-struct CanvasLinks(Mutex<Kept>);
+struct CanvasLinks {
+    kept: Mutex<Kept>,
+    /// The events listed when the run began, also by episodes of other sessions.
+    listed: Mutex<Option<Arc<IdTable<1>>>>,
+}
 
 /// Most events of several sessions in memory, and most back-links to several episodes that a batch sets.
 const EVENTS: usize = 50_000;
@@ -162,7 +168,8 @@ impl Job for CanvasLinks {
             "in a session with several episodes, each event goes to the episode whose time span holds it, otherwise to \
              the last episode that started before it"
                 .to_owned(),
-            "an event of another user than the episode's, or from before the episode, is not linked".to_owned(),
+            "an event of another user than the episode's, from before the episode, or listed by any episode, is not linked"
+                .to_owned(),
         ]
     }
 }
@@ -173,10 +180,20 @@ fn candidates<'a>(source: &'a BoundSource, stored: &'a [String]) -> RowWalk<'a> 
     RowWalk { source, columns: &EPISODE, stored, narrow }
 }
 
+/// Whether this backfill can fill the empty lists of a source.
+pub fn fills(store: &Store, source: &BoundSource) -> bool {
+    let is_source = |of: Vec<&BoundSource>| of.into_iter().any(|other| std::ptr::eq(other, source));
+    episodes(store).is_ok_and(is_source) && events(store).is_ok()
+}
+
+/// Whether an episode belongs to a session.
+pub fn has_session(row: &Row) -> bool {
+    row.text("session_id").is_some_and(|s| !s.trim().is_empty())
+}
+
 /// Whether a list can be filled: it is empty, and completely readable.
 fn is_open(row: &Row) -> bool {
-    let session = row.text("session_id").is_some_and(|s| !s.trim().is_empty());
-    session && row.list("canvas_ids").is_empty() && row.is_readable("canvas_ids")
+    has_session(row) && row.list("canvas_ids").is_empty() && row.is_readable("canvas_ids")
 }
 
 impl CanvasLinks {
@@ -199,7 +216,8 @@ impl CanvasLinks {
         let WalkedPart { rows: mut found, mut is_full } =
             store.walks().walk(&wanted, place.after.as_ref(), ask.size).await?;
         let of_events: Vec<(&BoundSource, &[String])> = backs.iter().map(|(s, b)| (*s, &b.stored[..])).collect();
-        let reading = Reading { store, source, events: &of_events, erased: erased.as_ref() };
+        let listed = self.listed(store, ask.place.is_null()).await?;
+        let reading = Reading { store, source, events: &of_events, erased: erased.as_ref(), listed: &listed };
         let up_to = serde_json::from_value(ask.place["linked"].clone()).ok();
         let part = LinkedPart { up_to, is_dry: ask.dry };
         let mut sessions = self.kept(ask.place);
@@ -256,16 +274,35 @@ impl CanvasLinks {
         Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen, bad: Vec::new() })
     }
 
+    /// The events listed by any episode, read once in a run: those that episodes of a session list meanwhile are looked up
+    /// again with the session.
+    async fn listed(&self, store: &Store, is_first: bool) -> Result<Arc<IdTable<1>>, ChangeError> {
+        let known = self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(known) = known.filter(|_| !is_first) {
+            return Ok(known);
+        }
+        let mut ids = sorter();
+        for source in store.sources_of(Entity::Episode)?.into_iter().filter(|s| !s.column("canvas_ids").is_empty()) {
+            let narrow = vec![NarrowCondition::Present("canvas_ids")];
+            let walk = RowWalk { source, columns: &["id", "canvas_ids"], stored: &[], narrow };
+            let add = |found: WalkedRow| found.row.list("canvas_ids").into_iter().for_each(|id| ids.add([digest(id)]));
+            store.walks().walk_each(&walk, add).await?;
+        }
+        let listed = Arc::new(IdTable::of(ids, |_, _| {})?);
+        *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&listed));
+        Ok(listed)
+    }
+
     /// The sessions kept by the previous batch for one that begins at a position.
     fn kept(&self, place: &Value) -> BTreeMap<String, EventSession> {
-        let kept = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
         if kept.next.as_ref() == Some(place) { kept.sessions } else { BTreeMap::new() }
     }
 
     fn keep(&self, next: Option<Value>, mut sessions: BTreeMap<String, EventSession>) {
         sessions.retain(|_, session| session.episodes > 1 || !session.given.is_empty());
         sessions.values_mut().for_each(|session| session.is_kept = true);
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Kept { next, sessions };
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Kept { next, sessions };
     }
 }
 
@@ -276,6 +313,8 @@ struct Reading<'r> {
     /// The sources of events, each with the stored columns to read.
     events: &'r [(&'r BoundSource, &'r [String])],
     erased: Option<&'r Erased<'r>>,
+    /// The events that any episode listed when the run began.
+    listed: &'r IdTable<1>,
 }
 
 impl Reading<'_> {
@@ -385,7 +424,7 @@ impl Reading<'_> {
         }
         let several = self.store.walks().walk_shared(&self.walk(sessions), "session_id").await?;
         let mut episodes: BTreeMap<&str, SessionEpisodes> =
-            sessions.iter().map(|name| (name.as_str(), SessionEpisodes::with(events.get(name)))).collect();
+            sessions.iter().map(|name| (name.as_str(), SessionEpisodes::with(events.get(name), self.listed))).collect();
         let mut add = |row: &Row| {
             if let Some(of_session) = row.text("session_id").and_then(|name| episodes.get_mut(name)) {
                 of_session.add(row);
@@ -394,6 +433,7 @@ impl Reading<'_> {
         if !several.is_empty() {
             self.store.walks().walk_each(&self.walk(&several), |found| add(&found.row)).await?;
         }
+        self.listed.check()?;
         let several: HashSet<&str> = several.iter().map(String::as_str).collect();
         let alone = open.iter().filter(|f| f.row.text("session_id").is_none_or(|name| !several.contains(name)));
         alone.for_each(|found| add(&found.row));
@@ -404,7 +444,7 @@ impl Reading<'_> {
     }
 }
 
-/// The episodes of a session, and its events that none of them lists.
+/// The episodes of a session, and its events that no episode lists.
 struct SessionEpisodes {
     episodes: Vec<SpannedEpisode>,
     unlisted: HashSet<[Digest; 2]>,
@@ -412,8 +452,9 @@ struct SessionEpisodes {
 
 impl SessionEpisodes {
     /// No episode yet.
-    fn with(events: Option<&Vec<Event>>) -> Self {
-        let unlisted = events.into_iter().flatten().map(|event| wide_digest(&event.id)).collect();
+    fn with(events: Option<&Vec<Event>>, listed: &IdTable<1>) -> Self {
+        let unlisted = events.into_iter().flatten().filter(|event| listed.get(&event.id).is_none());
+        let unlisted = unlisted.map(|event| wide_digest(&event.id)).collect();
         SessionEpisodes { episodes: Vec::new(), unlisted }
     }
 

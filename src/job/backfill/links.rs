@@ -1,5 +1,5 @@
 //! Fixes links: lists name each linked row once, and only existing rows; links lead both ways; cases refer to existing
-//! cases.
+//! cases. An event belongs to the episode that lists it, whatever its back-link says; `canvas-links` fills empty lists.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::sources::{ERASED, RevisedRows, SourcePlace, note, note_taken, spare, with_owner, writable};
+use super::canvas_links;
+use super::sources::{CLAIMED, ERASED, RevisedRows, SourcePlace, note, note_taken, spare, with_owner, writable};
 use crate::change::suppress::Erased;
 use crate::change::{ChangeDanger, ChangeError, Draft};
 use crate::job::{BatchAsk, Job, JobBatch};
@@ -18,8 +19,10 @@ use crate::store::stored::TableName;
 use crate::store::walk::{NarrowCondition, RowWalk, WalkedPart, WalkedRow};
 use crate::store::{Store, named_ids};
 
-const EPISODE: [&str; 4] = ["id", "canvas_ids", "feedback_ids", "metadata"];
+const EPISODE: [&str; 6] = ["id", "session_id", "canvas_ids", "canvas_action_count", "feedback_ids", "metadata"];
 const LISTED: [&str; 2] = ["canvas_ids", "feedback_ids"];
+/// Columns of an episode that are corrected.
+const CORRECTED: [&str; 3] = ["canvas_ids", "canvas_action_count", "feedback_ids"];
 const EVENT: [&str; 3] = ["id", "episode_id", "created_at"];
 const REFERENCES: &str = "reference_case_ids";
 const CASE: [&str; 2] = ["id", REFERENCES];
@@ -72,7 +75,9 @@ impl Job for LinkBackfill {
     fn effects(&self) -> Vec<String> {
         [
             "ids of missing rows, and repetitions, are removed from the lists of episodes and cases",
-            "a canvas event that points back to an episode is added to its list, if nothing else of the episode names it",
+            "a canvas event that points back to an episode is added to its list, if no episode lists it; an empty list of a \
+             session with events is left to `backfill canvas-links`",
+            "the stored count of canvas events follows each list that changes",
             "a canvas event that exactly one episode names, and that points back to none, gets a back-link to it",
             "back-links to other episodes stay, and so does a list that cannot be read",
         ]
@@ -90,7 +95,7 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
         return Ok(JobBatch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
     };
     let is_case = source.entity == Entity::Case;
-    let mut lists = RevisedRows::new(store, source, if is_case { &[REFERENCES] } else { &LISTED }).await?;
+    let mut lists = RevisedRows::new(store, source, if is_case { &[REFERENCES] } else { &CORRECTED }).await?;
     let erased = Erased::of(store).await?;
     let columns = with_owner(if is_case { &CASE } else { &EPISODE }, erased.as_ref());
     let walk = RowWalk { source, columns: &columns, stored: &lists.stored, narrow: Vec::new() };
@@ -102,11 +107,14 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     if is_case {
         references(store, &rows, &mut right).await?;
     } else if let Some(linked) = Linked::read(store, source, Entity::CanvasEvent, &rows).await? {
-        linked.lists(&rows, "canvas_ids", &mut right);
-        spared += point_back(store, source, &rows, &linked, erased.as_ref(), &mut draft).await?;
+        let (pointing, claimed) = linked.pointing(store, source, &rows).await?;
+        spare(&mut draft, CLAIMED, claimed);
+        linked.lists(&rows, "canvas_ids", &pointing, &mut right);
+        linked.counts(&rows, &mut right);
+        spared += point_back(store, &rows, &linked, erased.as_ref(), &mut draft).await?;
     }
     if !is_case && let Some(linked) = Linked::read(store, source, Entity::Feedback, &rows).await? {
-        linked.lists(&rows, "feedback_ids", &mut right);
+        linked.lists(&rows, "feedback_ids", &PointingEvents::new(), &mut right);
     }
     for (mut found, values) in found.into_iter().zip(right).filter(|(_, values)| !values.is_empty()) {
         if erased.as_ref().is_some_and(|erased| erased.owns(&found.row)) {
@@ -180,7 +188,6 @@ struct LinkedRow {
 
 /// Rows of one entity that some episodes name, or that have back-links to them.
 struct Linked<'r> {
-    entity: Entity,
     /// The rows by their ids.
     rows: BTreeMap<String, LinkedRow>,
     /// Ids that each episode names in any way.
@@ -218,36 +225,115 @@ impl<'r> Linked<'r> {
                 walk_named(store, (of_rows, &EVENT), column, texts, take).await?;
             }
         }
-        Ok(Some(Linked { entity: to, rows, named }))
+        Ok(Some(Linked { rows, named }))
     }
 
-    /// Corrects a list of the episodes: it should contain its existing rows, and the canvas events with a back-link.
-    fn lists(&self, episodes: &[&Row], list: &'static str, right: &mut Right) {
-        let mut pointing: HashMap<&str, Vec<(&str, &str)>> = HashMap::new();
-        for (id, row) in self.rows.iter().filter(|_| self.entity == Entity::CanvasEvent) {
+    /// The events that point back to episodes which do not name them, by episode and in time order, without those of empty
+    /// lists that `canvas-links` fills. Events that another episode lists are left out; returns their number too.
+    async fn pointing<'l>(
+        &'l self,
+        store: &Store,
+        source: &BoundSource,
+        episodes: &[&Row],
+    ) -> Result<(PointingEvents<'l>, usize), ChangeError> {
+        let mut more: HashMap<&str, Vec<(&str, &str)>> = HashMap::new();
+        for (id, row) in &self.rows {
             if let Some(episode) = &row.back {
-                pointing.entry(episode).or_default().push((row.at.as_deref().unwrap_or_default(), id));
+                more.entry(episode).or_default().push((row.at.as_deref().unwrap_or_default(), id));
             }
         }
-        for (row, right) in episodes.iter().zip(right) {
-            let mut more = pointing.remove(row.id()).unwrap_or_default();
-            if !more.is_empty() {
-                let named: HashSet<&str> = self.named.get(row.id()).into_iter().flatten().map(AsRef::as_ref).collect();
-                more.retain(|(_, event)| !named.contains(event));
-            }
+        more.retain(|episode, more| {
+            let named: HashSet<&str> = self.named.get(episode).into_iter().flatten().map(AsRef::as_ref).collect();
+            more.retain(|(_, event)| !named.contains(event));
+            !more.is_empty() && self.named.contains_key(episode)
+        });
+        let asked: HashSet<&str> = more.values().flatten().map(|(_, event)| *event).collect();
+        let events: Vec<String> = asked.iter().map(|event| (*event).to_owned()).collect();
+        let mut listed: HashSet<&str> = HashSet::new();
+        each_listing(store, &events, |row| {
+            listed.extend(row.list("canvas_ids").into_iter().filter_map(|id| asked.get(id).copied()));
+        })
+        .await?;
+        // A list of missing rows only is empty from now on.
+        let keeps = |row: &Row| row.list("canvas_ids").iter().any(|id| self.rows.contains_key(*id));
+        let is_empty = |row: &&Row| more.contains_key(row.id()) && canvas_links::has_session(row) && !keeps(row);
+        let empty: Vec<&Row> = episodes.iter().copied().filter(is_empty).collect();
+        let left = filled_by_session(store, source, &empty).await?;
+        more.retain(|episode, _| !left.contains(*episode));
+        let in_order = |mut more: Vec<(&'l str, &'l str)>| {
             more.sort_unstable();
+            more.into_iter().map(|(_, event)| event).filter(|event| !listed.contains(event)).collect()
+        };
+        let pointing = more.into_iter().map(|(episode, more)| (episode, in_order(more))).collect();
+        Ok((pointing, listed.len()))
+    }
+
+    /// Corrects a list of the episodes: it should contain its existing rows, and the canvas events that point back to it.
+    fn lists(&self, episodes: &[&Row], list: &'static str, pointing: &PointingEvents<'_>, right: &mut Right) {
+        for (row, right) in episodes.iter().zip(right) {
+            let more = pointing.get(row.id()).into_iter().flatten().copied();
             let kept = row.list(list).into_iter().filter(|id| self.rows.contains_key(*id));
-            let all = once(kept.chain(more.iter().map(|(_, event)| *event)));
-            right.extend(changed(row, list, &all));
+            right.extend(changed(row, list, &once(kept.chain(more))));
         }
     }
+
+    /// Adds the number of linked canvas events to each changed list of them: the listed ones, and those that the episode names
+    /// in another way.
+    fn counts(&self, episodes: &[&Row], right: &mut Right) {
+        for (episode, right) in episodes.iter().zip(right) {
+            let Some((_, list)) = right.iter().find(|(column, _)| *column == "canvas_ids") else { continue };
+            let named = self.named.get(episode.id()).into_iter().flatten().map(AsRef::as_ref);
+            let listed = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+            let events: HashSet<&str> = named.filter(|id| self.rows.contains_key(*id)).chain(listed).collect();
+            let count = Value::from(events.len());
+            right.extend((*episode.get("canvas_action_count") != count).then_some(("canvas_action_count", count)));
+        }
+    }
+}
+
+/// Canvas events to be added to lists, by episode.
+type PointingEvents<'l> = HashMap<&'l str, Vec<&'l str>>;
+
+/// Passes on the episodes whose list names one of some canvas events.
+async fn each_listing(store: &Store, events: &[String], mut each: impl FnMut(&Row) + Send) -> Result<(), ChangeError> {
+    for source in store.sources_of(Entity::Episode)?.into_iter().filter(|s| !s.column("canvas_ids").is_empty()) {
+        for part in events.chunks(ASKED) {
+            let narrow = vec![NarrowCondition::Names("canvas_ids", part)];
+            let walk = RowWalk { source, columns: &["id", "canvas_ids"], stored: &[], narrow };
+            store.walks().walk_each(&walk, |found| each(&found.row)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The episodes with an empty list that `canvas-links` fills: their session has an event that names them or none.
+async fn filled_by_session(
+    store: &Store,
+    source: &BoundSource,
+    episodes: &[&Row],
+) -> Result<HashSet<String>, ChangeError> {
+    let mut filled = HashSet::new();
+    let mut of_session: HashMap<&str, Vec<&str>> = HashMap::new();
+    for row in episodes.iter().filter(|_| canvas_links::fills(store, source)) {
+        of_session.entry(row.text("session_id").unwrap_or_default()).or_default().push(row.id());
+    }
+    let sessions = distinct(of_session.keys().copied());
+    for of_events in store.sources_of(Entity::CanvasEvent)? {
+        let take = |found: WalkedRow| {
+            let names = found.row.text("episode_id").filter(|names| !names.is_empty());
+            let of = found.row.text("session_id").and_then(|session| of_session.get(session));
+            let open = of.into_iter().flatten().filter(|id| names.is_none_or(|names| names == **id));
+            filled.extend(open.map(|id| (*id).to_owned()));
+        };
+        walk_named(store, (of_events, &["id", "session_id", "episode_id"]), "session_id", &sessions, take).await?;
+    }
+    Ok(filled)
 }
 
 /// Sets the back-link of canvas events that exactly one episode names and that have none. Returns how many were left
 /// out because of the person they are about.
 async fn point_back(
     store: &Store,
-    source: &BoundSource,
     episodes: &[&Row],
     linked: &Linked<'_>,
     erased: Option<&Erased<'_>>,
@@ -266,15 +352,13 @@ async fn point_back(
         return Ok(spared);
     }
     // Episodes of other batches may list them too.
-    let narrow = vec![NarrowCondition::Names("canvas_ids", &loose)];
     let mut shared: HashSet<&str> = HashSet::new();
-    let others = RowWalk { source, columns: &["id", "canvas_ids"], stored: &[], narrow };
-    let take = |found: WalkedRow| {
-        if !linked.named.contains_key(found.row.id()) {
-            shared.extend(found.row.list("canvas_ids").into_iter().filter_map(|id| Some(*by.get_key_value(id)?.0)));
+    each_listing(store, &loose, |row| {
+        if !linked.named.contains_key(row.id()) {
+            shared.extend(row.list("canvas_ids").into_iter().filter_map(|id| Some(*by.get_key_value(id)?.0)));
         }
-    };
-    store.walks().walk_each(&others, take).await?;
+    })
+    .await?;
     for of_rows in writable(store, Entity::CanvasEvent, &["episode_id"]).unwrap_or_default() {
         let mut backs = RevisedRows::new(store, of_rows, &["episode_id"]).await?;
         let columns = with_owner(&EVENT, erased);

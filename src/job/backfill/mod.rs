@@ -151,7 +151,7 @@ impl BackfillKind {
 }
 
 /// Facts of batches that count the rows that were left unchanged.
-pub const LEFT_OUT: &[&str] = &[sources::ERASED, sources::HELD, sources::UNREAD];
+pub const LEFT_OUT: &[&str] = &[sources::ERASED, sources::HELD, sources::UNREAD, sources::CLAIMED];
 
 /// Explains why rows were left unchanged, one line for each reason.
 #[must_use]
@@ -160,6 +160,7 @@ pub fn left_out(sums: &Map<String, Value>) -> Vec<String> {
         (sources::ERASED, "{it is|they are} of people who were erased here, or would name them"),
         (sources::HELD, "{it belongs|they belong} to people under a legal hold; `unhold` ends that"),
         (sources::UNREAD, "the deciding value cannot be read"),
+        (sources::CLAIMED, "{it points|they point} back to an episode although another one lists {it|them}"),
     ];
     let rows = |why: &str| sums.get(why).and_then(Value::as_u64).filter(|rows| *rows > 0);
     let line = |(why, words): (&str, &str)| {

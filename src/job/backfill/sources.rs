@@ -266,6 +266,8 @@ pub const ERASED: &str = "erased";
 pub const HELD: &str = "held";
 /// Rows that are left unchanged because the deciding value cannot be read.
 pub const UNREAD: &str = "unread";
+/// Canvas events that are not linked, because an episode lists them already.
+pub const CLAIMED: &str = "claimed";
 
 /// Notes how many rows were left unchanged, and why.
 pub fn spare(draft: &mut Draft<'_>, why: &str, rows: usize) {

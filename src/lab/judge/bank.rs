@@ -5,15 +5,16 @@ use std::io;
 
 use serde_json::Value;
 
-use super::super::banked::{named, policies_in_use};
+use super::super::banked::{PoliciesInUse, UnusablePolicy, named, policies_in_use};
 use super::super::memory_uses::{EpisodeWorth, MemoryUses};
+use super::super::recall::never_recalled;
 use super::super::situation::ResolvedQuestion;
 use super::super::{LabError, RecallRequest, Told, each, kind_of};
 use super::EvaluationRequest;
 use crate::memory::query::Query;
 use crate::memory::vector::has_direction;
 use crate::memory::{Entity, Row, reward, time};
-use crate::recall::among;
+use crate::recall::among::Eligibility;
 use crate::recall::answer::{PolicyChoice, choice};
 use crate::recall::features::{case_text, tags, words};
 use crate::recall::inquiry::Inquiry;
@@ -104,11 +105,13 @@ pub struct OwnerBank {
     pub named: Option<(Policy, Option<String>)>,
     /// The policies that the banks' readers use, by bank.
     pub in_use: HashMap<String, Policy>,
+    /// The policies in use that cannot rank.
+    pub unusable: Vec<UnusablePolicy>,
     /// The newest rows, the newest first, and those that judged queries name.
     pub items: Vec<BankItem>,
     /// Number of rows that were read, by kind.
     pub read: BTreeMap<Entity, usize>,
-    /// Number of rows among these, of all kinds, that the ranking may return: see [`among::eligible`].
+    /// Number of rows among these, of all kinds, that the ranking may return: see [`Eligibility`].
     pub candidates: usize,
     /// Entities that are ranked, the main one first.
     pub kinds: Vec<Entity>,
@@ -120,6 +123,7 @@ pub struct OwnerBank {
     /// Rows of other kinds that judged queries are asked with, by their ids.
     asked_with: HashMap<String, BankItem>,
     uses: MemoryUses,
+    never: Vec<String>,
 }
 
 impl OwnerBank {
@@ -130,17 +134,19 @@ impl OwnerBank {
         ranking: Ranking,
         told: Told<'_>,
     ) -> Result<Self, LabError> {
-        let mut bank_policies = HashMap::new();
+        let mut policies = PoliciesInUse::default();
         let named = match choice(ask.policy.as_deref()) {
             PolicyChoice::Named(id) => Some(named(store, id).await.map(|(_, policy, profile)| (policy, profile))?),
             PolicyChoice::InUse if ranking == Ranking::Cases => {
-                bank_policies = policies_in_use(store, told).await?;
+                policies = policies_in_use(store, told).await?;
                 None
             }
             PolicyChoice::InUse | PolicyChoice::Likeness => None,
         };
         let counts_uses = ranking == Ranking::Proven && store.sources_of(Entity::MemoryLink).is_ok();
         let mut worth = EpisodeWorth::default();
+        let never = never_recalled(store);
+        let rule = eligibility(ranking, &never);
         let mut newest = NewestItems::of(ask.judged.as_deref());
         let kinds = kinds(store, ranking);
         let memories = store.sources_of(Entity::Memory).unwrap_or_default();
@@ -153,7 +159,7 @@ impl OwnerBank {
                 if counts_uses && row.entity == Entity::Episode {
                     worth.add(&row);
                 }
-                newest.add(row, ranking);
+                newest.add(row, &rule);
             })
             .await?;
         }
@@ -170,11 +176,12 @@ impl OwnerBank {
                 by_id.entry(item.id().to_owned()).or_insert(i);
             }
         }
-        let (in_use, asked_with) = (bank_policies, HashMap::new());
+        let (PoliciesInUse { by_bank: in_use, unusable }, asked_with) = (policies, HashMap::new());
         let bank = OwnerBank {
             ranking,
             named,
             in_use,
+            unusable,
             items,
             read,
             candidates,
@@ -184,6 +191,7 @@ impl OwnerBank {
             of_owner,
             asked_with,
             uses,
+            never,
         };
         Ok(bank)
     }
@@ -250,7 +258,7 @@ impl OwnerBank {
 
     /// Whether the ranking may return a row: recall holds some back.
     pub fn gives(&self, item: &BankItem) -> bool {
-        among::eligible(&item.row, self.ranking, false)
+        eligibility(self.ranking, &self.never).takes(&item.row)
     }
 
     /// A row by its place.
@@ -354,14 +362,14 @@ impl NewestItems {
         }
     }
 
-    fn add(&mut self, row: Row, ranking: Ranking) {
+    fn add(&mut self, row: Row, rule: &Eligibility<'_>) {
         *self.read.entry(row.entity).or_default() += 1;
-        self.candidates += usize::from(among::eligible(&row, ranking, false));
+        self.candidates += usize::from(rule.takes(&row));
         let at = row.text(row.entity.time_column()).and_then(time::epoch_micros);
         if at < self.floor && !self.named.contains(row.id()) {
             return;
         }
-        self.items.push(BankItem::of(row, ranking));
+        self.items.push(BankItem::of(row, rule.ranking));
         if self.items.len() >= HELD + self.named.len() + SLACK {
             self.let_go();
         }
@@ -385,6 +393,11 @@ impl NewestItems {
         });
         self.floor = if held == HELD { floor } else { self.floor };
     }
+}
+
+/// Decides which rows are recalled in trials. These are asked at many moments: no memory has expired for them.
+fn eligibility(ranking: Ranking, never: &[String]) -> Eligibility<'_> {
+    Eligibility { ranking, all_outcomes: false, at: "", never }
 }
 
 /// Returns the entities that a ranking ranks, the main one first.
@@ -427,6 +440,7 @@ fn columns(kind: Entity) -> &'static [&'static str] {
             "domain",
             "workflow_name",
             "outcome",
+            "status",
             "utility",
             "canvas_action_count",
             "feedback_score",
@@ -457,7 +471,7 @@ mod tests {
                 row.set("id", json!(format!("ep_{n}")));
                 row.set("agent_id", json!("clerk"));
                 row.set("started_at", json!(time::from_epoch(n as i64, time::EpochUnit::Seconds)));
-                newest.add(row, Ranking::Boosted);
+                newest.add(row, &eligibility(Ranking::Boosted, &[]));
                 assert!(newest.items.len() <= HELD + SLACK + 1, "{n}");
             }
             newest.let_go();

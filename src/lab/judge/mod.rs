@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::hash_map::{Entry, HashMap};
 use std::collections::{BTreeMap, HashSet};
 
-use super::banked::BankedCases;
+use super::banked::{BankedCases, UnusablePolicy};
 use super::situation::ResolvedQuestion;
 use super::{LabError, RecallRequest, Told, each, kind_of, recall};
 use crate::layout::StoredAs;
@@ -340,7 +340,7 @@ fn note(bank: &OwnerBank, ask: &EvaluationRequest, with_vector: usize, stored: b
             Ranking::Cases => "quarantined",
             Ranking::Similar if bank.kind() != Entity::Memory => "not a success",
             Ranking::Similar | Ranking::Boosted | Ranking::Proven => {
-                "memories that were deleted, forgotten or superseded"
+                "memories that were deleted, forgotten or superseded, and episodes that are not live"
             }
         };
         notes.push(agreeing(
@@ -356,6 +356,7 @@ fn note(bank: &OwnerBank, ask: &EvaluationRequest, with_vector: usize, stored: b
          others by likeness";
         notes.push(agreeing(bank.in_use.len(), words));
     }
+    notes.extend(bank.unusable.iter().map(UnusablePolicy::note));
     if bank.kind() == Entity::Memory && ask.judged.is_none() {
         notes
             .push("memories are recalled here, but no outcome of a memory is stored: judge with `--judged`".to_owned());

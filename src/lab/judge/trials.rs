@@ -146,7 +146,8 @@ impl Trial {
 
 /// A recalled row in its state at a moment.
 pub fn recalled(item: &BankItem, at: Option<i64>) -> RecalledRow {
-    let age_days = at.zip(item.at).map(|(now, then)| (now - then) as f64 / 86_400e6);
+    let then = item.at.filter(|_| item.row.text(item.row.entity.time_column()).and_then(time::known).is_some());
+    let age_days = at.zip(then).map(|(now, then)| (now - then) as f64 / 86_400e6);
     RecalledRow { key: (item.row.entity, item.id().to_owned()), age_days, bad: item.bad }
 }
 

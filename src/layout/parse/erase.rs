@@ -14,7 +14,10 @@ pub(super) const RULE_KEYS: &[&str] = &[
     "part",
     "except",
     "after",
+    "named",
+    "with",
     "of",
+    "of_layout",
     "to",
     "holds",
     "when",
@@ -90,6 +93,15 @@ impl LayoutReader<'_> {
             self.error(at, &join(prefix, "of"), "give the table whose erased rows the column refers to");
             return None;
         }
+        let (inside, of_layout) = (self.inside(table, prefix), self.text(table, prefix, "of_layout"));
+        if of_layout.is_some() && (of.is_some() || action != EraseAction::Delete || !inside.is_whole()) {
+            self.error(
+                at,
+                &join(prefix, "of_layout"),
+                "applies to rows whose whole column is an id of a row elsewhere",
+            );
+            return None;
+        }
         let holds = self.held(table, prefix);
         if holds.is_some() && (of.is_none() || action != EraseAction::Delete) {
             self.error(at, &join(prefix, "holds"), "applies to rows that are deleted with one of `of`");
@@ -98,8 +110,9 @@ impl LayoutReader<'_> {
         Some(EraseRule {
             table: name?,
             column: column?,
-            inside: self.inside(table, prefix),
+            inside,
             of,
+            of_layout,
             to,
             also: columns.into_iter().zip(named).collect(),
             holds,

@@ -8,7 +8,8 @@ use crate::layout::{Codec, Inside, TablePattern, TextPart};
 use crate::memory::Entity;
 
 impl LayoutReader<'_> {
-    /// `decode`, `path`, `by`, `part`, `except` and `after`, each of which locates a value within an outer one.
+    /// `decode`, `path`, `by`, `part`, `except`, `after`, `named` and `with`, each of which locates a value within an outer
+    /// one.
     pub(super) fn inside(&mut self, table: &DeTable<'_>, prefix: &str) -> Inside {
         let mut decode = Vec::new();
         for (at, word) in self.texts(table, prefix, "decode") {
@@ -23,8 +24,8 @@ impl LayoutReader<'_> {
         if by.as_ref().is_some_and(String::is_empty) {
             self.error(at("by"), &join(prefix, "by"), "the text between parts is empty");
         }
-        if let (None, Some(key)) = (&by, ["part", "except", "after"].into_iter().find(|key| table.get(*key).is_some()))
-        {
+        let of_parts = ["part", "except", "after", "named", "with"];
+        if let (None, Some(key)) = (&by, of_parts.into_iter().find(|key| table.get(*key).is_some())) {
             self.error(at(key), &join(prefix, key), "give the separator of the parts in `by`");
         }
         let (except, after) = (self.plain_texts(table, prefix, "except"), self.plain_texts(table, prefix, "after"));
@@ -32,7 +33,22 @@ impl LayoutReader<'_> {
         if !after.is_empty() && !matches!(part, TextPart::At(_)) {
             self.error(at("after"), &join(prefix, "after"), "give in `part` which part it is if there is no such word");
         }
-        Inside { decode, path: self.text(table, prefix, "path"), by, part, except, after }
+        let (named, with) = (self.plain_texts(table, prefix, "named"), self.channels(table, prefix));
+        Inside { decode, path: self.text(table, prefix, "path"), by, part, except, after, named, with }
+    }
+
+    /// The channels before ids, with how many parts after each belong to its id.
+    fn channels(&mut self, table: &DeTable<'_>, prefix: &str) -> Vec<(String, usize)> {
+        let Some(node) = table.get("with") else { return Vec::new() };
+        let words = node.get_ref().as_table().into_iter().flatten();
+        let number = |node: &DeValue<'_>| node.as_integer()?.as_str().parse().ok().filter(|number| *number > 0);
+        let channels: Option<Vec<(String, usize)>> =
+            words.map(|(word, node)| Some((word.get_ref().to_string(), number(node.get_ref())?))).collect();
+        channels.filter(|channels| !channels.is_empty()).unwrap_or_else(|| {
+            let words = "is a table of words, each with the number of parts after it that belong to the id";
+            self.error(node.span().start, &join(prefix, "with"), words);
+            Vec::new()
+        })
     }
 
     fn part(&mut self, table: &DeTable<'_>, prefix: &str) -> Option<TextPart> {

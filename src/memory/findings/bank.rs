@@ -1,7 +1,7 @@
 //! Findings about case banks: windows, repeats, bursts, references, overused cases. For any number of cases, their
 //! facts are sorted and read in order.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 
 use super::bursts::bursts;
@@ -401,7 +401,7 @@ impl CaseBanks {
     /// # Errors
     /// Data that did not fit in memory cannot be read.
     pub fn stream(&self) -> io::Result<BankStream<'_>> {
-        Ok(BankStream { records: self.sorted.stream()?, banks: 0 })
+        Ok(BankStream { records: self.sorted.stream()?, banks: 0, too_large: HashSet::new() })
     }
 
     /// Ids of cases.
@@ -421,9 +421,48 @@ pub struct BankStream<'b> {
     records: RecordStream<'b, 5>,
     /// Number of banks that were read.
     banks: u32,
+    /// Those that had too many cases.
+    too_large: HashSet<u32>,
+}
+
+/// The cases that a [`BankStream`] did not return.
+pub struct RestOfBanks<'b> {
+    records: RecordStream<'b, 5>,
+    /// Bank of the last case, and its number.
+    bank: (Option<u64>, u32),
+    too_large: HashSet<u32>,
+}
+
+impl RestOfBanks<'_> {
+    /// The next cases, at most `together`; empty at the end.
+    ///
+    /// # Errors
+    /// As [`CaseBanks::stream`].
+    pub fn next(&mut self, together: usize) -> io::Result<Vec<BankCase>> {
+        let mut cases = Vec::new();
+        while cases.len() < together
+            && let Some([bank, .., place, message]) = self.records.next()?
+        {
+            if self.bank.0 != Some(bank) {
+                self.bank = (Some(bank), self.bank.1 + 1);
+            }
+            if message == HELD_BACK || self.too_large.contains(&self.bank.1) {
+                cases.push(BankCase { place: place as u32, bank: self.bank.1, message });
+            }
+        }
+        Ok(cases)
+    }
 }
 
 impl BankStream<'_> {
+    /// The cases that this stream did not return: those of too large banks, and those that cannot be recalled.
+    ///
+    /// # Errors
+    /// As [`CaseBanks::stream`].
+    pub fn rest<'b>(&self, banks: &'b CaseBanks) -> io::Result<RestOfBanks<'b>> {
+        Ok(RestOfBanks { records: banks.sorted.stream()?, bank: (None, 0), too_large: self.too_large.clone() })
+    }
+
     /// The recallable cases of the next banks, each bank oldest first; cases without a time come first, and those with
     /// the same time are ordered by id digest. Returns at least one bank, and further ones up to `together` cases.
     /// Empty for a bank with more than `most`, and at the end.
@@ -445,6 +484,7 @@ impl BankStream<'_> {
             }
             if count > most {
                 cases.truncate(before);
+                self.too_large.insert(self.banks);
             }
         }
         Ok(cases)
@@ -570,6 +610,11 @@ mod tests {
             assert_eq!(read(4, 1), [vec!["c0", "c3"], vec!["c1", "c2", "c4", "c5"]]);
             assert_eq!(read(4, 6).concat().len(), 6);
             assert_eq!(read(3, 1), [["c0", "c3"]]);
+            let mut stream = banks.stream().unwrap();
+            while !stream.next(3, 1).unwrap().is_empty() {}
+            let mut rest = stream.rest(&banks).unwrap();
+            let rest = [(); 3].map(|()| banks.ids(&rest.next(2).unwrap()).unwrap());
+            assert_eq!(rest, [vec!["c1", "c2"], vec!["c4", "c5"], vec![]]);
         }
     }
 }

@@ -79,6 +79,8 @@ pub struct LinkedEpisodes {
     events: RecordSorter<2>,
     /// The same, by shortened id digest, if episodes name them.
     events_by_name: IdTable<3>,
+    /// Those of them that the list of an episode names, though they do not point back to it.
+    claimed: IdTable<1>,
     /// Events that may still be linked, by session: what is kept of the id, time, the episode that each names, whose list is
     /// there to be filled, and user.
     loose: RecordSorter<5>,
@@ -123,6 +125,7 @@ impl LinkedEpisodes {
             open_sessions: IdTable::default(),
             events: RecordSorter::new(space).within(LINKED),
             events_by_name: IdTable::default(),
+            claimed: IdTable::default(),
             loose: RecordSorter::new(space).within(LINKED),
             said: RecordSorter::new(space).within(LINKED),
             said_by_name: IdTable::default(),
@@ -348,6 +351,7 @@ impl LinkedEpisodes {
         found.push(("missing_memory", self.missing_memories.clone()));
         self.open_sessions.check()?;
         self.events_by_name.check()?;
+        self.claimed.check()?;
         self.said_by_name.check()?;
         self.marks.check()?;
         Ok(found)
@@ -370,7 +374,19 @@ impl LinkedEpisodes {
             }
         }
         self.events_by_name = IdTable::of(by_name, |_, _| {})?;
+        self.claimed = self.claims()?;
         back.sorted()
+    }
+
+    /// The events that an episode names, though they do not point back to it. An episode whose list is still to be filled
+    /// claims none.
+    fn claims(&self) -> io::Result<IdTable<1>> {
+        let mut claimed = RecordSorter::new(self.space).within(LINKED);
+        for place in (0..self.marks.len()).filter(|place| !self.marks.is(*place, MarkFlag::Open)) {
+            let unmet = self.marks.named(place, NamedKind::Canvas).filter(|(_, met)| !met).map(|(named, _)| named);
+            unmet.filter(|named| self.event(*named).is_some()).for_each(|named| claimed.add([named]));
+        }
+        IdTable::of(claimed, |_, _| {})
     }
 
     /// The episode of a canvas event's back-link, 0 for none; `None` if there is no such event.
@@ -424,9 +440,12 @@ impl LinkedEpisodes {
                 episode.is_some_and(|episode| if episode == 0 { !belongs } else { episode != self.marks.key(place) });
         }
         let named = |key: u64| self.marks.names(place, NamedKind::Canvas, key);
-        let further = back_canvas.iter().filter(|[_, key]| !named(*key)).count();
-        let not_named = is(MarkFlag::HasList) && further > 0;
-        let count = is(MarkFlag::Counted) && self.marks.count(place) != linked + further as i32;
+        let further: Vec<u64> = back_canvas.iter().map(|[_, key]| *key).filter(|key| !named(*key)).collect();
+        // The back-link of an event that another episode lists is in doubt: it may count or not.
+        let doubtful = further.iter().filter(|key| self.claimed.find(cut(**key)).is_some()).count();
+        let not_named = is(MarkFlag::HasList) && further.len() > doubtful;
+        let most = linked + further.len() as i32;
+        let count = is(MarkFlag::Counted) && ![most, most - doubtful as i32].contains(&self.marks.count(place));
         let unmet = self.marks.named(place, NamedKind::Feedback).filter(|(_, met)| !met).map(|(named, _)| named);
         // Rows with a back-link exist.
         let points_back = |named: &u64| back_said.binary_search_by_key(named, |[_, key, _]| *key).is_ok();
@@ -467,8 +486,8 @@ impl LinkedEpisodes {
         let is_open = |place: usize| self.marks.is(place, MarkFlag::Open);
         let mut linkable = RecordSorter::new(self.space).within(LINKED);
         each_match(&loose, &by_session.sorted()?, |events, places| {
-            let closed = places.iter().copied().filter(|place| !is_open(*place));
-            let owners = self.unlisted_owners(NamedKind::Canvas, closed, events, places);
+            let unlisted = events.iter().filter(|[_, named, ..]| self.claimed.find(*named).is_none());
+            let owners = self.owners(NamedKind::Canvas, places, unlisted);
             owners.into_iter().filter(|place| is_open(*place)).for_each(|place| linkable.add([place as u64]));
         })?;
         linkable.sorted()
@@ -485,25 +504,13 @@ impl LinkedEpisodes {
         let is_open = |place: usize| self.marks.is(place, MarkFlag::OpenFeedback);
         let mut sayable = RecordSorter::new(self.space).within(LINKED);
         each_match(by_execution, &executions.sorted()?, |said, places| {
-            let owners = self.unlisted_owners(NamedKind::Feedback, places.iter().copied(), said, places);
+            let named = |place: &usize| self.marks.named(*place, NamedKind::Feedback).map(|(named, _)| named);
+            let lists: HashSet<u64> = places.iter().flat_map(named).collect();
+            let unlisted = said.iter().filter(|[_, named, ..]| !lists.contains(named));
+            let owners = self.owners(NamedKind::Feedback, places, unlisted);
             owners.into_iter().filter(|place| is_open(*place)).for_each(|place| sayable.add([place as u64]));
         })?;
         sayable.sorted()
-    }
-
-    /// The episodes among some to which rows belong that some of them do not list: rows are given by what is kept of
-    /// their id, time, named episode, and user.
-    fn unlisted_owners(
-        &self,
-        kind: NamedKind,
-        listing: impl Iterator<Item = usize>,
-        rows: &[Record<5>],
-        places: &[usize],
-    ) -> Vec<usize> {
-        let lists: HashSet<u64> =
-            listing.flat_map(|place| self.marks.named(place, kind).map(|(named, _)| named)).collect();
-        let unlisted = rows.iter().filter(|[_, named, ..]| !lists.contains(named));
-        self.owners(kind, places, unlisted)
     }
 
     /// The episodes among some, in order, to which some rows belong.
@@ -725,6 +732,22 @@ mod tests {
                 told(&story, &found),
                 ["count_differs b", "dangling_id a", "feedback_not_linked b c", "not_linked b", "one_way_link a b",]
             );
+        }
+    }
+
+    #[test]
+    fn an_event_that_an_episode_lists_is_no_link_that_another_one_lacks() {
+        for room in ROOM {
+            let mut story = story(
+                room,
+                &[("a", &["c1", "c2"], &[], 2, None), ("b", &["c3"], &[], 2, None), ("c", &[], &[], 0, None)],
+            );
+            event(&mut story, "c1", Some("b"), "session of a");
+            // Its session is that of an episode whose list is open, and another episode lists it.
+            event(&mut story, "c2", None, "session of c");
+            event(&mut story, "c3", Some("b"), "session of b");
+            let found = story.links().unwrap();
+            assert_eq!(told(&story, &found), ["one_way_link a", "wrong_back_link a"]);
         }
     }
 

@@ -118,6 +118,9 @@ kinds! {
     Medium "window_is_zero", "profile set $id --window 200":
         "{bank has|banks have} a window of 0, a mistake that pruning skips";
     Low "policy_without_cases", "policy list": "{policy of a bank|policies of banks} without a case";
+    Medium "unusable_policy", "policy list":
+        "{policy in use has weights that cannot be read: its bank is ranked without it|policies in use have weights that \
+         cannot be read: their banks are ranked without them}";
     Medium "duplicate_case", "prune --duplicates":
         "{case repeats a newer one of its|cases repeat a newer one of their} bank (same message)";
     Low "unclear_hash", "show case $id":

@@ -52,7 +52,7 @@ impl PackedRows {
     /// Adds a row, with the number of its vector.
     pub fn push(&mut self, row: &Row, vector: Option<u32>) {
         let (id, at) = (self.entity.position("id"), self.entity.position(self.entity.time_column()));
-        let micros = row.text(self.entity.time_column()).and_then(exact_micros);
+        let micros = row.text(self.entity.time_column()).and_then(time::known).and_then(exact_micros);
         let other = |at_column: &usize| Some(*at_column) != id && (micros.is_none() || Some(*at_column) != at);
         let values: Values = row
             .values

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use crate::memory::vocabulary;
+
 /// A pair in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelledPair {
@@ -15,10 +17,12 @@ pub struct LabelledPair {
     pub case: String,
     /// Plan of the case; empty when not given.
     pub plan: String,
-    /// Whether the case itself had succeeded; `None` if not given.
-    pub case_went_well: Option<bool>,
-    /// Reward of the case, in 0..1; `None` if not given.
+    /// Outcome of the case itself, as stored ones are spelled; `None` if not given.
+    pub outcome: Option<&'static str>,
+    /// Reward of the case, clamped to 0..1; `None` if not given.
     pub reward: Option<f64>,
+    /// Whether the outcome or the reward cannot be read.
+    pub is_unread: bool,
     /// Whether recalling the case for the query went well.
     pub label: bool,
 }
@@ -77,16 +81,32 @@ fn pair(value: &Value) -> Result<(String, LabelledPair), String> {
     let label = LABELS.iter().find_map(|name| object.get(*name)).ok_or("`truth_label` is missing")?;
     let told = || label.to_string().chars().take(60).collect::<String>();
     let label = truth(label).ok_or_else(|| format!("`truth_label` is true or false, not {}", told()))?;
+    let given = |name: &&str| object.get(*name).filter(|value| !value.is_null());
+    let (case_label, reward) = (CASE_LABELS.iter().find_map(given), given(&"reward"));
+    let (outcome, rewarded) = (case_label.and_then(outcome), reward.and_then(number));
     let pair = LabelledPair {
         query: 0,
         text: query.clone(),
         case: text("case")?,
         plan: text("plan").unwrap_or_default(),
-        case_went_well: CASE_LABELS.iter().find_map(|name| object.get(*name)).and_then(truth),
-        reward: object.get("reward").and_then(Value::as_f64).filter(|r| (0.0..=1.0).contains(r)),
+        outcome,
+        reward: rewarded.map(|reward| reward.clamp(0.0, 1.0)),
+        is_unread: case_label.is_some() && outcome.is_none() || reward.is_some() && rewarded.is_none(),
         label,
     };
     Ok((query, pair))
+}
+
+/// The outcome of a case: a label, or any spelling of an outcome.
+fn outcome(value: &Value) -> Option<&'static str> {
+    let stored = value.as_str().and_then(vocabulary::outcome);
+    stored.or_else(|| truth(value).map(|well| if well { "success" } else { "failure" }))
+}
+
+/// A finite number, also one in a text.
+fn number(value: &Value) -> Option<f64> {
+    let told = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
+    told.filter(|number| number.is_finite())
 }
 
 /// A label as files spell it.
@@ -116,11 +136,27 @@ mod tests {
         let found = parse(lines).unwrap();
         assert_eq!(found.iter().map(|p| (p.query, p.label)).collect::<Vec<_>>(), [(0, false), (1, true), (0, true)]);
         assert_eq!(
-            (found[0].case_went_well, found[1].reward, found[2].case.as_str()),
-            (Some(true), Some(0.25), "{\"a\":1}")
+            (found[0].outcome, found[1].reward, found[2].case.as_str()),
+            (Some("success"), Some(0.25), "{\"a\":1}")
         );
         assert_eq!(parse(&format!("[{}]", lines.lines().next().unwrap())).unwrap().len(), 1);
         assert!(parse(" \n").unwrap().is_empty());
+    }
+
+    #[test]
+    fn outcomes_and_rewards_mean_what_stored_ones_do() {
+        for (told, expected) in [
+            (r#""outcome":"partial""#, (Some("partial"), None, false)),
+            (r#""outcome":"aborted","reward":null"#, (Some("aborted"), None, false)),
+            (r#""case_label":false,"reward":"0.2""#, (Some("failure"), Some(0.2), false)),
+            (r#""reward":5"#, (None, Some(1.0), false)),
+            (r#""reward":-1"#, (None, Some(0.0), false)),
+            (r#""outcome":"who knows""#, (None, None, true)),
+            (r#""reward":"high""#, (None, None, true)),
+        ] {
+            let found = parse(&format!(r#"{{"query":"q","case":"c","label":1,{told}}}"#)).unwrap();
+            assert_eq!((found[0].outcome, found[0].reward, found[0].is_unread), expected, "{told}");
+        }
     }
 
     #[test]

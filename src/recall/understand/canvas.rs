@@ -160,6 +160,8 @@ pub struct CanvasStudy {
     shown: RecordSorter<2>,
     /// Time of the newest event.
     newest: Option<i64>,
+    /// Events later than this do not end the last period; `None` without a limit.
+    now: Option<i64>,
     events: usize,
     /// Bytes left for new kinds and actions.
     room: usize,
@@ -177,10 +179,17 @@ impl CanvasStudy {
             steps: RecordSorter::new(space),
             shown: RecordSorter::new(space),
             newest: None,
+            now: None,
             events: 0,
             room: ROOM,
             has_others: false,
         }
+    }
+
+    /// The same study at a moment, in microseconds since 1970: later events do not end the last period.
+    #[must_use]
+    pub fn as_of(self, now: Option<i64>) -> Self {
+        CanvasStudy { now, ..self }
     }
 
     /// Adds an event.
@@ -191,7 +200,7 @@ impl CanvasStudy {
             self.count_other(part, event.action);
         }
         let step = CanvasStep {
-            canvas: event.canvas.map_or(0, digest),
+            canvas: event.canvas.filter(|id| !id.trim().is_empty()).map_or(0, digest),
             at: event.at,
             part,
             action,
@@ -200,7 +209,7 @@ impl CanvasStudy {
             episode: event.episode,
         };
         self.steps.add(step.record(event.id));
-        self.newest = self.newest.max(event.at);
+        self.newest = self.newest.max(event.at.filter(|at| self.now.is_none_or(|now| *at <= now)));
         self.events += 1;
     }
 
@@ -656,6 +665,16 @@ mod tests {
     }
 
     #[test]
+    fn an_event_of_the_future_does_not_end_the_last_period() {
+        let mut study = CanvasStudy::new(space).as_of(Some(10_000_000));
+        [event("a", "present", 0), event("b", "present", 9), event("c", "present", 100_000_000)]
+            .iter()
+            .for_each(|event| study.add(event));
+        let found = study.close(|_| None).unwrap().success;
+        assert_eq!((found.all.n, found.periods().last_n), (3, 2));
+    }
+
+    #[test]
     fn only_a_users_update_after_a_presentation_corrects() {
         let mut own = event("a", "update", 3);
         own.by_agent = true;
@@ -676,13 +695,16 @@ mod tests {
 
     #[test]
     fn an_event_without_a_canvas_stands_alone() {
-        let alone = |action, second| CanvasUse { canvas: None, ..event("", action, second) };
-        let found = understand(&[alone("present", 0), alone("close", 9), alone("peek", 9), alone("peek", 0)], |_| None);
-        assert_eq!((found.types[0].closed_untimed, found.success.all.n, found.events), (1, 4, 4));
-        assert_eq!(
-            (&found.types[0].other, &found.components[0].other),
-            (&[("peek".to_owned(), 2)].into(), &[("peek".to_owned(), 2)].into())
-        );
+        for canvas in [None, Some(""), Some(" ")] {
+            let alone = |action, second| CanvasUse { canvas, ..event("", action, second) };
+            let found =
+                understand(&[alone("present", 0), alone("close", 9), alone("peek", 9), alone("peek", 0)], |_| None);
+            assert_eq!((found.types[0].closed_untimed, found.success.all.n, found.events), (1, 4, 4));
+            assert_eq!(
+                (&found.types[0].other, &found.components[0].other),
+                (&[("peek".to_owned(), 2)].into(), &[("peek".to_owned(), 2)].into())
+            );
+        }
     }
 
     #[test]

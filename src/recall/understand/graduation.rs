@@ -134,11 +134,13 @@ pub fn window(status: Option<&str>) -> usize {
 /// Readiness as coded: 0.30 zero-intervention, 0.25 constitutional, 0.15 confidence, 0.10 success, 0.10 supervision, 0.07
 /// skills and 0.03 proposals, over the latest [`WINDOW`] episodes, or as many as the next of [`GATES`] requires.
 /// Supervision = 0.6 x approved / proposed + 0.4 x followed / approved; skills = distinct skills / 10, at most 1;
-/// proposals = 1.2 x mean quality of teaching, at most 1; both over all episodes. Missing records count as 0.
+/// proposals = 1.2 x mean quality of teaching, at most 1; both over all episodes. Missing records count as 0. Scores outside of
+/// 0..1 and negative counts are no records.
 #[must_use]
 pub fn coded(worked: &WorkTally, status: Option<&str>) -> CodedReadiness {
     let (gate, window) = (gate_of(status), window(status));
-    let latest = worked.latest(window);
+    let latest: Vec<WorkedEpisode> = worked.latest(window).into_iter().map(recorded).collect();
+    let latest: Vec<&WorkedEpisode> = latest.iter().collect();
     let share = |holds: bool| if holds { 1.0 } else { 0.0 };
     let term = |name, weight, values: Vec<f64>| {
         WeightedTerm::new(name, weight, values.len(), Ok(mean(values.iter().copied()).unwrap_or(0.0)))
@@ -176,6 +178,17 @@ pub fn coded(worked: &WorkTally, status: Option<&str>) -> CodedReadiness {
                    0.07 skills + 0.03 proposals";
     let note = "of the latest episodes; skills and proposals of all; a term with nothing recorded counts as 0";
     CodedReadiness { formula, readiness, window, note, level: gate.map(|gate| gate.from).or(at_top), next }
+}
+
+/// An episode without the values that its records cannot mean: a score outside of 0..1 and a negative count.
+fn recorded(episode: &WorkedEpisode) -> WorkedEpisode {
+    let share = |value: Option<f64>| value.filter(|value| (0.0..=1.0).contains(value));
+    WorkedEpisode {
+        interventions: episode.interventions.filter(|n| *n >= 0),
+        constitutional: share(episode.constitutional),
+        confidence: share(episode.confidence),
+        ..episode.clone()
+    }
 }
 
 /// The gates that an agent does not pass, as worded in Atom's own report.
@@ -246,6 +259,27 @@ mod tests {
         assert_eq!(coded(&tally(&episodes), Some("autonomous")).level, Some("autonomous"));
         assert_eq!(coded(&tally(&episodes), Some("active")).level, None);
         assert_eq!(coded(&tally(&[]), None).readiness.score, Some(0.0));
+    }
+
+    #[test]
+    fn values_out_of_range_are_no_records() {
+        let episode = |n: i64, score: f64| WorkedEpisode {
+            interventions: Some(n),
+            constitutional: Some(score),
+            confidence: Some(90.0),
+            ..WorkedEpisode::default()
+        };
+        let mut episodes = vec![episode(5, 85.0), episode(-9, 0.9)];
+        let found = coded(&tally(&episodes), Some("intern"));
+        let term = |name: &str| found.readiness.terms.iter().find(|t| t.name == name).map(|t| (t.n, t.value)).unwrap();
+        assert_eq!(term("zero_intervention"), (1, Some(0.0)));
+        assert_eq!(term("constitutional"), (1, Some(0.9)));
+        assert_eq!(term("confidence"), (0, Some(0.0)));
+        let missing = found.next.unwrap().missing;
+        assert!(missing.contains(&"intervention rate 5.00 exceeds 0.20".to_owned()), "{missing:?}");
+        episodes.remove(0);
+        let missing = coded(&tally(&episodes), Some("intern")).next.unwrap().missing;
+        assert!(missing.contains(&"interventions are not recorded".to_owned()), "{missing:?}");
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub struct WorkedEpisode {
     pub started_at: Option<String>,
     /// Feedback aggregate, in -1..1; `None` if unknown.
     pub feedback: Option<f64>,
-    /// Recorded human interventions; `None` if the memory does not record them.
+    /// Recorded human interventions; `None` if the memory does not record them. A negative number is no record.
     pub interventions: Option<i64>,
     /// Constitutional score, in 0..1.
     pub constitutional: Option<f64>,
@@ -101,9 +101,9 @@ impl WorkTally {
         if let Some(feedback) = episode.feedback {
             self.feedback.add(feedback.clamp(-1.0, 1.0).midpoint(1.0));
         }
-        if let Some(interventions) = episode.interventions {
+        if let Some(interventions) = episode.interventions.and_then(|n| usize::try_from(n).ok()) {
             let sum = self.interventions.get_or_insert(0);
-            *sum = sum.saturating_add(interventions.max(0) as usize);
+            *sum = sum.saturating_add(interventions);
         }
         if let Some(skill) = episode.skill.as_ref().filter(|skill| !self.skills.contains(*skill)) {
             self.skills.insert(skill.clone());

@@ -74,7 +74,8 @@ impl ProofReader<'_> {
 
 /// The parts of an index from its CREATE statement: the text between the outer parentheses, without sort directions.
 /// Also returns the rest, the condition of a partial index.
-fn terms(sql: &str) -> (Vec<String>, String) {
+#[must_use]
+pub fn terms(sql: &str) -> (Vec<String>, String) {
     let (mut terms, mut term, mut depth, mut quoted) = (Vec::new(), String::new(), 0_usize, None);
     let mut condition = "";
     for (at, c) in sql.char_indices() {
@@ -113,9 +114,25 @@ fn terms(sql: &str) -> (Vec<String>, String) {
     (terms.into_iter().map(bare).collect(), condition.to_owned())
 }
 
+/// The expressions of a table's generated columns, from its CREATE statement: what follows `AS` in parentheses.
+#[must_use]
+pub fn generated_parts(sql: &str) -> String {
+    let small = sql.to_ascii_lowercase();
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let begins = |at: &usize| !small[..*at].ends_with(is_part) && small[at + 2..].trim_start().starts_with('(');
+    let parts = small.match_indices("as").map(|(at, _)| at).filter(begins);
+    parts.flat_map(|at| terms(&sql[at..]).0).collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn expressions_of_generated_columns_are_found_in_the_statement() {
+        let sql = "CREATE TABLE t (a TEXT, alias (b), c GENERATED ALWAYS AS (lower(a || ')')) STORED, d as(b, 1))";
+        assert_eq!(generated_parts(sql), "lower(a || ')') b 1");
+    }
 
     #[test]
     fn the_parts_of_an_index_are_what_is_between_its_parentheses() {

@@ -229,37 +229,80 @@ fn links_are_mended_without_taking_any_row_from_another_episode() {
                 // Both name the same event: who owns it nobody can tell.
                 ("ep-0000002", "[\"ca-2-1\", \"ca-2-2\"]"),
                 ("ep-0000003", "[\"ca-2-1\"]"),
-                // What it names points back to another one.
+                // What it names points back to another one, which does not list it.
                 ("ep-0000005", "[\"ca-6-1\"]"),
-                ("ep-0000006", "[]"),
+                ("ep-0000006", "[\"ca-10-1\"]"),
+                // An empty list, whose session has events.
+                ("ep-0000011", "[]"),
             ] {
                 world.execute(&format!("UPDATE episodes SET canvas_ids = {} WHERE id = '{episode}'", json(list))).await;
             }
             world.execute("UPDATE canvas_audit SET episode_id = 'ep-0000006' WHERE id IN ('ca-6-1', 'ca-6-2')").await;
+            world.execute("UPDATE canvas_audit SET episode_id = 'ep-0000011' WHERE id = 'ca-11-1'").await;
+            world.execute("UPDATE episodes SET canvas_action_count = 9 WHERE id IN ('ep-0000001', 'ep-0000006')").await;
             let outcome = world.backfill("links", 3).await;
             assert!(outcome.is_complete(), "{:?}", outcome.checks);
             let after = world.links().await;
-            for line in
-                ["ca-1-1 ep-0000001", "ca-2-1 -", "ca-2-2 ep-0000002", "ca-6-1 ep-0000006", "ca-10-1 -", "ca-10-2 -"]
-            {
+            for line in [
+                "ca-1-1 ep-0000001",
+                "ca-2-1 -",
+                "ca-2-2 ep-0000002",
+                "ca-6-1 ep-0000006",
+                "ca-10-1 ep-0000006",
+                "ca-10-2 -",
+            ] {
                 assert!(after.iter().any(|l| l == line), "{line} in {after:?}");
             }
             for (episode, list) in [
-                ("ep-0000001", "[\"ca-1-1\"]"),
+                // The count follows the list.
+                ("ep-0000001", "[\"ca-1-1\"] 1"),
                 ("ep-0000002", "[\"ca-2-1\",\"ca-2-2\"]"),
                 ("ep-0000003", "[\"ca-2-1\"]"),
                 ("ep-0000005", "[\"ca-6-1\"]"),
-                ("ep-0000006", "[\"ca-6-1\",\"ca-6-2\"]"),
-                ("ep-0000007", "[\"ca-7-1\",\"ca-7-2\",\"ca-7-3\"]"),
+                ("ep-0000006", "[\"ca-10-1\",\"ca-6-2\"] 2"),
+                ("ep-0000011", "[]"),
+                ("ep-0000007", "-"),
                 ("ep-0000009", "[]"),
             ] {
                 let line =
                     after.iter().find(|l| l.starts_with(episode)).cloned().unwrap_or_default().replace(", ", ",");
-                assert!(line.starts_with(&format!("{episode} {list} ")), "{line}, wanted {list}");
+                assert!(format!("{line} ").starts_with(&format!("{episode} {list} ")), "{line}, wanted {list}");
             }
+            let mut told = outcome.effects.iter().chain(&outcome.disclosures);
+            assert!(told.any(|line| line.contains("although another one lists it")), "{:?}", outcome.effects);
             let job = BackfillKind::named("links").unwrap().job(&world.store).unwrap();
             let again = look(&world.store, &*job).await.expect("a plan");
             assert!(again.counts.is_empty(), "{:?}", again.changes);
+        }
+    });
+}
+
+#[test]
+fn an_event_that_an_episode_of_another_session_lists_goes_to_nobody_else() {
+    block_on(async {
+        for world in on_both(0).await {
+            let json = |list: &str| match world.target {
+                Target::File(_) => format!("'{list}'"),
+                Target::Postgres(_) => format!("'{list}'::jsonb"),
+            };
+            world
+                .execute(&format!(
+                    "INSERT INTO episodes (id, agent_id, user_id, session_id, started_at, canvas_ids) VALUES \
+                       ('open', 'a', 'ann', 'one', '2026-01-01T10:00:00Z', NULL), \
+                       ('lists', 'a', 'bob', 'two', '2026-01-01T10:00:00Z', {}); \
+                     INSERT INTO canvas_audit (id, session_id, canvas_id, canvas_type, action, created_at) VALUES \
+                       ('taken', 'one', 'c', 'form', 'present', '2026-01-01T11:00:00Z'), \
+                       ('free', 'one', 'c', 'form', 'present', '2026-01-01T11:00:00Z')",
+                    json("[\"taken\"]")
+                ))
+                .await;
+            assert!(world.backfill("canvas-links", 10).await.is_complete());
+            let links: Vec<String> = world.links().await.iter().map(|line| line.replace(", ", ",")).collect();
+            for line in ["open [\"free\"] 1", "free open", "taken -"] {
+                assert!(links.iter().any(|l| l == line), "{line} in {links:?}");
+            }
+            assert!(world.backfill("links", 10).await.is_complete());
+            assert!(world.links().await.iter().any(|line| line == "taken lists"));
         }
     });
 }

@@ -6,7 +6,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-use super::stores::{BEHIND_A_WORD, ESCAPED, erased_behind_a_word, escapes_are_letters, told_in};
+use super::stores::{
+    BEHIND_A_WORD, CHATS, ESCAPED, IN_CONSTRUCTORS, chats_are_read, erased_behind_a_word, escapes_are_letters, told_in,
+};
 use crate::support::block_on;
 use crate::support::fixtures::Layout;
 use crate::support::postgres::Database;
@@ -121,6 +123,8 @@ const STORES: &[ServerStore] = &[
               created_at timestamptz, updated_at timestamptz);
             CREATE TABLE blocks_agents (agent_id text, block_id text, PRIMARY KEY (agent_id, block_id));
             CREATE TABLE identities_blocks (identity_id text, block_id text, PRIMARY KEY (identity_id, block_id));
+            CREATE TABLE groups (id text PRIMARY KEY, manager_type text, manager_agent_id text);
+            CREATE TABLE groups_agents (group_id text, agent_id text, PRIMARY KEY (group_id, agent_id));
             CREATE TABLE messages (id text PRIMARY KEY, agent_id text, role text, text text, content json, tool_calls json, sequence_id bigint,
               conversation_id text, created_at timestamptz, sender_id text);
             CREATE TABLE provider_traces (id text PRIMARY KEY, agent_id text, request_json json);
@@ -182,7 +186,7 @@ async fn dump(url: &str, tables: &[&str]) -> Vec<String> {
     all
 }
 
-async fn fill(url: &str, statements: &'static str) {
+pub async fn fill(url: &str, statements: &'static str) {
     let mut link = PgConnection::connect(url).await.expect("a connection");
     sqlx::raw_sql(statements).execute(&mut link).await.expect("statements");
     link.close().await.expect("closed");
@@ -308,6 +312,33 @@ fn a_state_goes_with_one_of_its_channels_and_leaves_the_others_of_its_thread() {
 }
 
 #[test]
+fn the_words_of_a_thread_are_those_of_its_last_version_in_any_encoding() {
+    let Some(database) = Database::fresh() else { return };
+    let home = tempfile::tempdir().expect("a folder");
+    let store = STORES.iter().find(|store| store.layout == "langgraph-checkpoints").expect("a store");
+    block_on(fill(database.url(), store.statements));
+    block_on(fill(
+        database.url(),
+        format!(
+            r#"INSERT INTO checkpoints SELECT thread, '', '1', NULL, NULL, state::jsonb, '{{}}' FROM (VALUES
+                 ('js-1', '{{"channel_versions":{{"messages":9}}}}'), ('js-2', '{{}}'), ('js-3', '{{}}')) s (thread, state);
+               INSERT INTO checkpoint_blobs SELECT thread, '', 'messages', version, kind, convert_to(value, 'UTF8') FROM (VALUES
+                 ('js-1', '9', 'json', '{IN_CONSTRUCTORS}'), ('js-1', '10', 'json', '[]'), ('js-2', '12', 'json', '{IN_CONSTRUCTORS}'),
+                 ('js-2', '9', 'json', '[{{"content":"old"}}]'), ('js-2', 'next', 'json', '[]'), ('js-3', '1', 'dill', 'x')) s (thread, version, kind, value)"#
+        )
+        .leak(),
+    ));
+    let told = |arguments: &[&str]| told_in(home.path(), Path::new(database.url()), arguments);
+    let detail = |thread: &str| told(&["show", "episode", thread])["episode"]["detail"].clone();
+    for thread in ["js-1", "js-2"] {
+        assert_eq!(detail(thread), "Ada asks for tea\nNoted", "{thread}");
+    }
+    assert_eq!(detail("js-3"), "not read: dill");
+    let told = told(&["list", "workflow_event", "--where", "data ~ 'not read: dill'"]);
+    assert_eq!(told["rows"].as_array().map(Vec::len), Some(1), "{told:#}");
+}
+
+#[test]
 fn a_thread_that_gets_another_name_keeps_its_channels() {
     let Some(database) = Database::fresh() else { return };
     let home = tempfile::tempdir().expect("a folder");
@@ -358,6 +389,76 @@ fn letters_that_json_keeps_as_escapes_are_shown_and_found_on_a_server() {
     block_on(fill(database.url(), memories));
     block_on(fill(database.url(), ESCAPED));
     escapes_are_letters(&|arguments: &[&str]| told_in(home.path(), Path::new(database.url()), arguments));
+}
+
+#[test]
+fn bytes_of_attachments_go_with_them() {
+    let Some(database) = Database::fresh() else { return };
+    let home = tempfile::tempdir().expect("a folder");
+    let store = STORES.iter().find(|store| store.layout == "hindsight").expect("a store");
+    block_on(fill(database.url(), store.statements));
+    block_on(fill(
+        database.url(),
+        "CREATE TABLE file_storage (storage_key text PRIMARY KEY, data bytea); \
+         CREATE TABLE attachments (bank_id text, attachment_hash text, storage_key text, PRIMARY KEY (bank_id, attachment_hash)); \
+         INSERT INTO file_storage VALUES ('a1', '\\x01'), ('a2', '\\x02'), ('both', '\\x03'); \
+         INSERT INTO attachments VALUES ('ada-1', 'x', 'a1'), ('bo-22', 'y', 'a2'), ('ada-1', 'z', 'both'), ('bo-22', 'z', 'both')",
+    ));
+    let told = |arguments: &[&str]| told_in(home.path(), Path::new(database.url()), arguments);
+    told(&["migrate", "--apply"]);
+    told(&["purge", "ada-1", "--apply"]);
+    let rows = block_on(dump(database.url(), &["file_storage"])).join("\n");
+    assert!(!rows.contains("(a1,") && rows.contains("(a2,") && rows.contains("(both,"), "{rows}");
+}
+
+/// Tables of Open WebUI before it had one of messages.
+const OPEN_WEBUI: &str = r#"
+    CREATE TABLE "user" (id VARCHAR PRIMARY KEY, name VARCHAR, email VARCHAR, last_active_at BIGINT);
+    CREATE TABLE memory (id VARCHAR PRIMARY KEY, user_id VARCHAR, content TEXT, created_at BIGINT, updated_at BIGINT);
+    CREATE TABLE chat (id VARCHAR PRIMARY KEY, user_id VARCHAR, title TEXT, chat JSON, created_at BIGINT, updated_at BIGINT, archived BOOLEAN, meta JSON);
+    CREATE TABLE file (id VARCHAR PRIMARY KEY, user_id VARCHAR, filename TEXT);
+    INSERT INTO "user" VALUES ('ada-1', 'Ada', 'ada@example.org', 1), ('bo-22', 'Bo', 'bo@example.org', 1);
+    INSERT INTO memory VALUES ('m1', 'ada-1', 'Ada likes tea', 1, 1), ('m2', 'bo-22', 'Bo likes coffee', 1, 1);
+    INSERT INTO file VALUES ('f1', 'ada-1', 'a.pdf'), ('f2', 'bo-22', 'b.pdf');
+    INSERT INTO chat VALUES ('c1', 'ada-1', 'tea', '{"messages":[{"content":"Ada asks for tea"}]}', 1, 1, false, '{}');"#;
+
+#[test]
+fn older_chats_on_a_server_are_read() {
+    let Some(database) = Database::fresh() else { return };
+    let home = tempfile::tempdir().expect("a folder");
+    block_on(fill(database.url(), OPEN_WEBUI));
+    block_on(fill(database.url(), CHATS));
+    chats_are_read(&|arguments: &[&str]| told_in(home.path(), Path::new(database.url()), arguments));
+}
+
+#[test]
+fn chunks_of_memories_and_files_go_with_their_person() {
+    let Some(database) = Database::fresh() else { return };
+    if !database.has_vector() {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a folder");
+    block_on(fill(database.url(), OPEN_WEBUI));
+    block_on(fill(
+        database.url(),
+        r#"CREATE EXTENSION vector;
+           CREATE TABLE document_chunk (id text PRIMARY KEY, vector vector(2), collection_name text NOT NULL, text text, vmetadata jsonb);
+           INSERT INTO document_chunk VALUES ('m1', '[1,0]', 'user-memory-ada-1', 'Ada likes tea', '{}'),
+             ('m2', '[0,1]', 'user-memory-bo-22', 'Bo likes coffee', '{}'), ('m9', '[1,0]', 'user-memory-ada-1', 'tea', NULL),
+             ('k1', '[1,0]', 'file-f1', 'a', '{}'), ('k2', '[1,0]', 'knowledge', 'a', '{"file_id": "f1"}'),
+             ('k3', '[1,0]', 'web', 'a', '{"created_by": "ada-1"}'), ('k4', '[0,1]', 'file-f2', 'b', '{"created_by": "bo-22"}')"#,
+    ));
+    let told = |arguments: &[&str]| told_in(home.path(), Path::new(database.url()), arguments);
+    told(&["migrate", "--apply"]);
+    let chunks = || block_on(dump(database.url(), &["document_chunk"])).join("\n");
+    let before = chunks();
+    let receipt = told(&["edit", "memory", "m1", "text=Ada likes rain", "--apply"]);
+    assert!(!chunks().contains("Ada likes tea"), "the chunk of the earlier text");
+    told(&["undo", &receipt["audit_seq"].to_string(), "--apply"]);
+    assert_eq!(chunks(), before);
+    let receipt = told(&["purge", "ada-1", "--apply"]);
+    assert_eq!(receipt["counts"]["document_chunk"], json!({"delete": 5}), "{receipt:#}");
+    assert!(chunks().contains("(m2,") && chunks().contains("(k4,"), "{}", chunks());
 }
 
 #[test]

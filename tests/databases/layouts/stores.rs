@@ -649,6 +649,45 @@ fn documents_within_documents_are_the_same_in_a_copy() {
 }
 
 #[test]
+fn events_of_a_copied_thread_are_the_persons() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let copied = |name: &str| {
+        let from = made(&folder, &format!("{name}-source"), STORES[1].statements);
+        let native = folder.path().join(format!("{name}.db"));
+        let (from, to) = (from.display().to_string(), native.display().to_string());
+        for words in [
+            &["-d", &to, "--layout", "mnemoscope", "migrate", "--apply"][..],
+            &["copy", "--from", &from, "--to", &to, "--apply"],
+        ] {
+            let (code, shown, words) = crate::support::world::run(folder.path(), words);
+            assert_eq!(code, Some(0), "{words} {shown:#}");
+        }
+        native
+    };
+    let of_events = |native: &Path| -> Vec<String> {
+        let rows = listed(native, "workflow_event", &[]);
+        rows.iter().map(|row| row["run_id"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    for asked in
+        [&["purge", "ada-1", "--mentions", "redact", "--apply"][..], &["remove", "episode", "ada-1:0", "--apply"]]
+    {
+        let native = copied(asked[0]);
+        assert_eq!(of_events(&native).iter().filter(|run| *run == "ada-1:0").count(), 2);
+        let bundle = folder.path().join(format!("{}-bundle", asked[0]));
+        told(&native, &["export", "subject", "ada-1", "--out", &bundle.display().to_string()]);
+        let events = std::fs::read_to_string(bundle.join("workflow_events.jsonl")).expect("the person's events");
+        assert_eq!(events.lines().count(), 2, "{events}");
+        told(&native, asked);
+        assert_eq!(of_events(&native), ["t9", "t9"]);
+    }
+    let native = copied("hold");
+    told(&native, &["hold", "ada-1", "--apply"]);
+    let event = listed(&native, "workflow_event", &["--where", "run_id = ada-1:0"])[0]["id"].clone();
+    let (code, words) = refused(&native, &["remove", "workflow_event", event.as_str().expect("an id"), "--apply"]);
+    assert_eq!(code, Some(5), "{words}");
+}
+
+#[test]
 fn no_place_of_a_row_names_the_owner_that_it_had_before_an_edit() {
     let folder = tempfile::tempdir().expect("a folder");
     let database = store_of(&folder, "mcp-memory-service");
@@ -960,25 +999,28 @@ const HANGING: &[(&str, &str, LeftRows)] = &[
            (4, 'y', 'x', '', '{}', 1); \
          UPDATE memories SET superseded_by = 'z' WHERE id = 1; UPDATE memories SET parent_id = 'z' WHERE id = 4; \
          CREATE TABLE beliefs (id INTEGER PRIMARY KEY, derived_from TEXT, contradicted_by TEXT); \
-         INSERT INTO beliefs VALUES (1, '[\"a\",\"b\"]', '[\"a\"]'); \
+         INSERT INTO beliefs VALUES (1, '[\"a\",\"b\"]', '[\"a\"]'), (2, '[\"a\"]', '[]'), (3, '[\"b\"]', '[\"a\"]'), (4, '[]', '[]'); \
          CREATE TABLE sync_events (seq INTEGER PRIMARY KEY, content_hash TEXT, payload TEXT); \
          INSERT INTO sync_events VALUES (1, 'gone', '{\"metadata\":{\"user_id\":\"ada-1\"}}'), \
-           (2, 'gone', '{\"metadata\":{\"user_id\":\"bo-22\"}}')",
+           (2, 'gone', '{\"metadata\":{\"user_id\":\"bo-22\"}}'), (3, 'gone', '{\"tags\":[\"x\",\"user:ada-1\"]}')",
         &[
             (
                 "memories",
                 "2,'b','Bo likes coffee','food','note','{\"user_id\": \"bo-22\"}',1772461856.0,1772461856.0,'','',1772461857.0,'z',NULL\
                  |3,'z','x','',NULL,'{}',1.0,NULL,NULL,NULL,NULL,NULL,NULL|4,'y','x','',NULL,'{}',1.0,NULL,NULL,NULL,NULL,NULL,'z'",
             ),
-            ("beliefs", "1,'[\"b\"]','[]'"),
+            ("beliefs", "1,'[\"b\"]','[]'|3,'[\"b\"]','[]'|4,'[]','[]'"),
             ("sync_events", "2,'gone','{\"metadata\":{\"user_id\":\"bo-22\"}}'"),
         ],
     ),
     (
         "claude-mem",
         "CREATE TABLE tool_uses (id INTEGER PRIMARY KEY, content_session_id TEXT, session_db_id INTEGER, project TEXT, tool_input TEXT); \
-         INSERT INTO tool_uses VALUES (1, 'c1', 1, '', 'x'), (2, 'c1', NULL, 'branch', 'x'), (3, 'c2', 2, 'branch', 'x')",
-        &[("tool_uses", "3,'c2',2,'branch','x'")],
+         INSERT INTO tool_uses VALUES (1, 'c1', 1, '', 'x'), (2, 'c1', NULL, 'branch', 'x'), (3, 'c2', 2, 'branch', 'x'); \
+         ALTER TABLE observations ADD COLUMN merged_into_project TEXT; ALTER TABLE session_summaries ADD COLUMN merged_into_project TEXT; \
+         UPDATE observations SET merged_into_project = 'ada-stall' WHERE id = 2; \
+         UPDATE session_summaries SET merged_into_project = 'ada-stall'",
+        &[("tool_uses", "3,'c2',2,'branch','x'"), ("observations", ""), ("session_summaries", "")],
     ),
     (
         "open-webui",
@@ -989,9 +1031,17 @@ const HANGING: &[(&str, &str, LeftRows)] = &[
          INSERT INTO message VALUES ('m1', 'ada-1', NULL, NULL), ('m2', 'bo-22', 'm1', 'm1'), ('m3', 'bo-22', 'm2', NULL); \
          CREATE TABLE message_reaction (id TEXT, user_id TEXT, message_id TEXT); \
          INSERT INTO message_reaction VALUES ('1', 'bo-22', 'm1'), ('2', 'bo-22', 'm2'); \
+         ALTER TABLE chat ADD COLUMN share_id TEXT; UPDATE chat SET share_id = 'c3' WHERE id = 'c1'; \
+         INSERT INTO chat SELECT 'c' || n, 'shared-c' || o, 'tea', '{}', 1, 1, 0, '{}', NULL \
+           FROM (SELECT 3 AS n, 1 AS o UNION SELECT 4, 1 UNION SELECT 5, 9); \
+         CREATE TABLE feedback (id TEXT PRIMARY KEY, user_id TEXT, type TEXT, data JSON, meta JSON, snapshot JSON, created_at BIGINT); \
+         INSERT INTO feedback VALUES ('1', 'ada-1', 'rating', '{}', '{}', '{}', 1), ('2', 'bo-22', 'rating', '{}', '{\"chat_id\":\"c1\"}', '{}', 1), \
+           ('3', 'bo-22', 'rating', '{}', '{\"chat_id\":\"c2\"}', '{}', 1); \
          CREATE TABLE automation_run (id TEXT, automation_id TEXT, chat_id TEXT, error TEXT); \
          INSERT INTO automation_run VALUES ('1', 'a', 'c1', 'x'), ('2', 'a', 'c2', 'x')",
         &[
+            ("chat", "'c5','shared-c9','tea','{}',1,1,0,'{}',NULL"),
+            ("feedback", "'3','bo-22','rating','{}','{\"chat_id\":\"c2\"}','{}',1"),
             ("access_grant", "'3','note','c1','user','bo-22'"),
             ("message", "'m2','bo-22',NULL,NULL|'m3','bo-22','m2',NULL"),
             ("message_reaction", "'2','bo-22','m2'"),
@@ -1013,6 +1063,105 @@ fn what_hangs_on_rows_of_a_person_in_a_store_goes_or_leads_to_them_no_more() {
             assert_eq!(now[*table], *rows, "{layout}");
         }
     }
+}
+
+#[test]
+fn a_copy_tells_what_it_shows_in_another_form_from_what_it_leaves_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "claude-mem");
+    run(
+        &database,
+        "ALTER TABLE observations ADD COLUMN spare TEXT; UPDATE observations SET spare = 'x', subtitle = 'y'",
+    );
+    let target = folder.path().join("native.db");
+    told(&target, &["--layout", "mnemoscope", "migrate", "--apply"]);
+    let mut command = Command::new(program());
+    command.env("HOME", folder.path()).env_remove("MNEMOSCOPE_DATABASE");
+    command.args(["copy", "--format", "json", "--from"]).arg(&database).arg("--to").arg(&target);
+    let plan: Value = serde_json::from_slice(&command.output().expect("it runs").stdout).expect("a plan");
+    let said = |column: &str| {
+        let mut all = plan["disclosures"].as_array().expect("disclosures").iter().filter_map(Value::as_str);
+        all.find(|sentence| sentence.contains(&format!("`observations.{column}`"))).unwrap_or_default().to_owned()
+    };
+    assert!(said("spare").ends_with("left out"), "{plan:#}");
+    assert!(said("subtitle").ends_with("what is shown of them is copied"), "{plan:#}");
+}
+
+#[test]
+fn every_tag_that_names_a_person_says_whose_a_memory_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "mcp-memory-service");
+    run(
+        &database,
+        "INSERT INTO memories (id, content_hash, content, tags, metadata, created_at) VALUES (11, 'k', 'x', 'work, user:mia', '{}', 1), \
+           (12, 'l', 'x', 'user:mia ,z', '{}', 1), (13, 'm', 'x', 'user:ravi,user:mia', '{}', 1), (14, 'n', 'x', 'user:mia-2,z', '{}', 1)",
+    );
+    let of = |id: &str| listed(&database, "memory", &["--where", &format!("id={id}")])[0].clone();
+    assert_eq!((&of("11")["user_id"], &of("11")["tags"]), (&json!("mia"), &json!(["work", "user:mia"])));
+    assert_eq!((&of("12")["user_id"], &of("13")["user_id"]), (&json!("mia"), &json!("ravi")));
+    told(&database, &["migrate", "--apply"]);
+    let receipt = told(&database, &["purge", "mia", "--apply"]);
+    assert_eq!(receipt["counts"]["memories"], json!({"delete": 3}), "{receipt:#}");
+    assert_eq!(of("14")["user_id"], "mia-2");
+}
+
+/// Chats of Open WebUI before it had a table of messages, and what was said of one.
+pub const CHATS: &str = r#"
+    INSERT INTO chat VALUES ('c2', 'bo-22', 'two', '{"models":["gpt"],"messages":[{"content":"one"},{"content":"three"}],
+      "history":{"messages":{"aa":{"id":"aa","role":"user","content":"one"},"b":{"id":"b","parentId":"aa","content":"two"},
+      "c":{"id":"c","parentId":"aa","content":[{"type":"text","text":"three"}]}}}}', 2, 2, false, '{}'),
+      ('c3', 'shared-c2', 'two', '{"history":{"messages":{"aa":{"content":"one"}}}}', 2, 2, false, '{}'),
+      ('c4', 'bo-22', '', '{"history":{}}', 2, 2, false, '{}');
+    CREATE TABLE feedback (id TEXT PRIMARY KEY, user_id TEXT, type TEXT, data JSON, meta JSON, snapshot JSON, created_at BIGINT);
+    INSERT INTO feedback VALUES ('f1', 'bo-22', 'rating', '{"rating":-1,"comment":"too long","model_id":"gpt"}', '{"chat_id":"c2"}', '{}', 1772461855),
+      ('f2', 'bo-22', 'rating', '{"rating":1}', '{"chat_id":"c2"}', '{}', 1772461856), ('f3', 'bo-22', 'rating', 'null', NULL, NULL, 1772461857);"#;
+
+/// Every message of [`CHATS`], their owner and their feedback.
+pub fn chats_are_read(told: &dyn Fn(&[&str]) -> Value) {
+    let rows = |entity: &str, more: &[&str]| {
+        told(&[&["list", entity], more].concat())["rows"].as_array().expect("rows").clone()
+    };
+    let said = |chat: &str| {
+        let rows = rows("segment", &["--where", &format!("episode_id={chat}"), "--order", "sequence"]);
+        rows.iter().map(|row| row["content"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(said("c2"), ["one", "two", "three"]);
+    assert_eq!((said("c1"), said("c4")), (vec!["Ada asks for tea".to_owned()], Vec::new()));
+    assert_eq!(rows("episode", &["--where", "user_id=bo-22"]).len(), 3);
+    let feedback = rows("feedback", &["--order", "created_at"]);
+    let kinds: Vec<&Value> = feedback.iter().map(|row| &row["kind"]).collect();
+    assert_eq!(kinds, ["thumbs_down", "thumbs_up", "rating"], "{feedback:#?}");
+    assert_eq!((&feedback[0]["correction"], &feedback[0]["episode_id"]), (&json!("too long"), &json!("c2")));
+}
+
+#[test]
+fn messages_feedback_and_shared_copies_of_older_chats_are_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "open-webui");
+    run(&database, CHATS);
+    chats_are_read(&|arguments: &[&str]| told(&database, arguments));
+}
+
+#[test]
+fn a_bundle_has_the_words_of_numbers_that_a_row_holds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "memori");
+    run(
+        &database,
+        "CREATE TABLE memori_subject (id INTEGER PRIMARY KEY, name TEXT); CREATE TABLE memori_predicate (id INTEGER PRIMARY KEY, content TEXT); \
+         CREATE TABLE memori_object (id INTEGER PRIMARY KEY, name TEXT); \
+         CREATE TABLE memori_knowledge_graph (id INTEGER PRIMARY KEY, uuid TEXT UNIQUE, entity_id INTEGER, subject_id INTEGER, \
+           predicate_id INTEGER, object_id INTEGER, num_times INTEGER, date_last_time TEXT, date_created TEXT, date_updated TEXT); \
+         INSERT INTO memori_subject VALUES (1, 'Ada'), (2, 'Bo'); INSERT INTO memori_predicate VALUES (1, 'lives in'); \
+         INSERT INTO memori_object VALUES (1, 'Leeds'); \
+         INSERT INTO memori_knowledge_graph VALUES (1, 'k1', 1, 1, 1, 1, 1, NULL, '2026-11-22 02:31:01', NULL), \
+           (2, 'k2', 2, 2, 1, 1, 1, NULL, '2026-11-22 02:31:01', NULL)",
+    );
+    let bundle = folder.path().join("bundle");
+    told(&database, &["export", "subject", "ada-1", "--out", bundle.to_str().expect("a path")]);
+    let rows = std::fs::read_to_string(bundle.join("memori_knowledge_graph.jsonl")).expect("a file");
+    let row: Value = serde_json::from_str(rows.trim()).expect("one row");
+    assert_eq!((&row["shown"]["text"], &row["object_id"]), (&json!("Ada lives in Leeds"), &json!(1)), "{row:#}");
 }
 
 #[test]
@@ -1097,30 +1246,37 @@ fn a_memory_within_a_document_or_under_a_key_of_several_columns_is_recorded() {
 /// Rows of a `LangGraph` store that name their person after a word, and one that names none.
 pub const BEHIND_A_WORD: &str = "INSERT INTO store (prefix, key, value) VALUES ('org.acme.users.ada-1.prefs', 'k3', '{\"text\":\"likes rye\"}'), \
      ('org.acme.users.bo.prefs', 'k4', '{\"text\":\"likes oats\"}'), ('org.acme.plans', 'k5', '{\"text\":\"a plan\"}'), \
-     ('org.user.global', 'k6', '{\"text\":\"a rule\"}'), ('global.ada-1', 'k7', '{\"text\":\"a law\"}')";
+     ('org.user.global', 'k6', '{\"text\":\"a rule\"}'), ('global.ada-1', 'k7', '{\"text\":\"a law\"}'), \
+     ('agents.helper.ada-1', 'k8', '{\"text\":\"likes figs\"}'), ('agents.helper', 'k9', '{\"text\":\"a habit\"}'), \
+     ('threads.t1.bo', 'k10', '{\"text\":\"likes nuts\"}')";
 
-/// Erases Ada, whose rows are in all these places, and then an organisation; other people's rows stay, and those of
+/// Erases Ada, whose rows are in all these places, and then an owner of plans; other people's rows stay, and those of
 /// nobody, which `stored` gives by their keys.
 pub fn erased_behind_a_word(told: &dyn Fn(&[&str]) -> Value, stored: &dyn Fn(&[&str]) -> Vec<String>) {
-    let kept = stored(&["k4", "k6", "k7"]);
-    assert_eq!(kept.len(), 3);
+    let kept = stored(&["k4", "k6", "k7", "k9", "k10"]);
+    assert_eq!(kept.len(), 5);
     let owned = |user: &str| told(&["list", "memory", "--where", &format!("user_id={user}")])["rows"].clone();
     let texts =
         |rows: Value| -> Vec<Value> { rows.as_array().expect("rows").iter().map(|row| row["text"].clone()).collect() };
-    assert!(texts(owned("ada-1")).contains(&json!("likes rye")), "{:#}", owned("ada-1"));
-    assert_eq!((texts(owned("bo")), texts(owned("org"))), (vec![json!("likes oats")], vec![json!("a plan")]));
+    for text in ["likes rye", "likes figs"] {
+        assert!(texts(owned("ada-1")).contains(&json!(text)), "{:#}", owned("ada-1"));
+    }
+    let mut of_bo = texts(owned("bo"));
+    of_bo.sort_by_key(ToString::to_string);
+    assert_eq!((of_bo, texts(owned("plans"))), (vec![json!("likes nuts"), json!("likes oats")], vec![json!("a plan")]));
+    assert_eq!(told(&["list", "memory", "--where", "session_id=t1"])["rows"].as_array().map(Vec::len), Some(1));
     let all = told(&["list", "memory"])["rows"].clone();
     let nobodys = all.as_array().expect("rows").iter().filter(|row| row["user_id"].is_null()).count();
-    assert_eq!(nobodys, 2, "{all:#}");
+    assert_eq!(nobodys, 3, "{all:#}");
     let receipt = told(&["purge", "ada-1", "--apply"]);
-    assert_eq!(receipt["counts"]["store"], json!({"delete": 3}), "{receipt:#}");
+    assert_eq!(receipt["counts"]["store"], json!({"delete": 4}), "{receipt:#}");
     assert!(receipt["status"].as_str().is_some_and(|status| status.starts_with("verified")), "{receipt:#}");
     let mut left = texts(told(&["list", "memory"])["rows"].clone());
     left.sort_by_key(ToString::to_string);
-    assert_eq!(left, ["Bo likes coffee", "a law", "a plan", "a rule", "likes oats"]);
-    let receipt = told(&["purge", "org", "--apply"]);
+    assert_eq!(left, ["Bo likes coffee", "a habit", "a law", "a plan", "a rule", "likes nuts", "likes oats"]);
+    let receipt = told(&["purge", "plans", "--apply"]);
     assert_eq!(receipt["counts"]["store"], json!({"delete": 1}), "{receipt:#}");
-    assert_eq!(stored(&["k4", "k6", "k7"]), kept);
+    assert_eq!(stored(&["k4", "k6", "k7", "k9", "k10"]), kept);
 }
 
 #[test]
@@ -1237,13 +1393,116 @@ fn checkpoints_of_every_encoding_have_their_time_and_words() {
         INSERT INTO checkpoints VALUES ('bo:1', '', '1', NULL, 'pickle', CAST('(dVts' || char(10) || 'V2026-01-01T00:00:00+00:00'
           || char(10) || 's.' AS BLOB), CAST('{}' AS BLOB)),
           ('bo:2', '', '1', NULL, 'json', CAST('{\"ts\":\"2026-01-01T00:00:00+00:00\"}' AS BLOB), CAST('{}' AS BLOB)),
-          ('bo:3', '', '1', NULL, 'msgpack+aes', x'00112233', CAST('{}' AS BLOB));";
+          ('bo:3', '', '1', NULL, 'msgpack+aes', x'00112233', CAST('{}' AS BLOB)),
+          ('bo:4', '', '1f0e6a4d-0c3c-6000-8000-000000000000', NULL, 'msgpack+aes', x'00112233', CAST('{}' AS BLOB)),
+          ('bo:5', '', '1', NULL, 'Checkpoint', '{\"ts\":\"2026-01-01T00:00:00+00:00\"}', '{}'),
+          ('bo:6', '', '1F0E6A4D-0C3C-6000-8000-000000000000', NULL, 'dill', x'00112233', CAST('{}' AS BLOB));
+        INSERT INTO writes VALUES ('bo:4', '', '1f0e6a4d-0c3c-6000-8000-000000000000', 'x', '', 0, 'messages', 'msgpack+aes', x'00');";
     let database = made(&folder, "kinds", &format!("{}{more}", store.statements));
-    for (entity, column) in [("episode", "started_at"), ("workflow_event", "created_at")] {
+    for (entity, column, rows, timed) in [("episode", "started_at", 6, 5), ("workflow_event", "created_at", 7, 6)] {
         let found = listed(&database, entity, &[]);
         assert!(found.iter().all(|row| row["problems"].is_null()), "{found:#?}");
         let times = found.iter().filter(|row| row[column] == "2026-01-01T00:00:00.000000Z").count();
-        assert_eq!((found.len(), times), (3, 2), "{found:#?}");
+        assert_eq!((found.len(), times), (rows, timed), "{found:#?}");
+        let since = listed(&database, entity, &["--where", &format!("{column} >= 2026-01-01"), "--order", column]);
+        assert_eq!(since.len(), timed, "{since:#?}");
+        let told = found.iter().flat_map(|row| [&row["detail"], &row["data"]]).filter_map(Value::as_str);
+        let mut told: Vec<&str> = told.collect();
+        told.sort_unstable();
+        assert_eq!(
+            told[told.len() - 3..],
+            ["encrypted: msgpack+aes", "encrypted: msgpack+aes", "not read: dill"][3 - told.len().min(3)..]
+        );
+    }
+}
+
+/// A thread of `LangGraph.js`: JSON with constructors, and versions that are plain numbers.
+pub const IN_CONSTRUCTORS: &str = r#"[{"lc":1,"type":"constructor","id":["langchain_core","messages","HumanMessage"],
+    "kwargs":{"content":"Ada asks for tea","id":"1"}},{"lc":1,"type":"constructor","id":["langchain_core","messages","AIMessage"],
+    "kwargs":{"content":"Noted","id":"2"}}]"#;
+
+#[test]
+fn messages_in_constructors_are_the_words_of_a_thread() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "langgraph-checkpoints");
+    let state =
+        format!("{{\"ts\":\"2026-01-01T00:00:00.000Z\",\"channel_values\":{{\"messages\":{IN_CONSTRUCTORS}}}}}");
+    let add = |thread: &str, kind: &str, value: &str| {
+        run(
+            &database,
+            &format!("INSERT INTO checkpoints VALUES ('{thread}', '', 'c', NULL, '{kind}', {value}, '{{}}')"),
+        );
+    };
+    add("js-1", "json", &format!("CAST('{state}' AS BLOB)"));
+    add("js-2", "Checkpoint", &format!("'{state}'"));
+    for thread in ["js-1", "js-2"] {
+        assert_eq!(told(&database, &["show", "episode", thread])["episode"]["detail"], "Ada asks for tea\nNoted");
+    }
+    assert!(told(&database, &["find", "Noted"])["rows"].to_string().contains("js-2"));
+}
+
+/// Threads whose ids begin with a channel, an application, or where it runs, with their owners.
+const BEHIND_A_CHANNEL: [(&str, &str); 8] = [
+    ("telegram:4471", "telegram:4471"),
+    ("chat:telegram:4471:2", "telegram:4471"),
+    ("telegram:9120", "telegram:9120"),
+    ("slack:T024:U999", "slack:T024:U999"),
+    ("slack/T024/U998", "slack/T024/U998"),
+    ("prod:tamsin-1:3", "tamsin-1"),
+    ("tenant:acme:user:tamsin-1", "tamsin-1"),
+    ("email:tamsin-1", "tamsin-1"),
+];
+
+#[test]
+fn a_channel_is_nobody_and_its_word_is_a_part_of_the_persons_id() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let row_of = |layout: &str, thread: &str| match layout {
+        "openai-agents" => format!("INSERT INTO agent_sessions VALUES ('{thread}', NULL, NULL)"),
+        _ => format!(
+            "INSERT INTO checkpoints VALUES ('{thread}', '', 'c', NULL, 'msgpack', x'80', CAST('{{}}' AS BLOB))"
+        ),
+    };
+    for layout in ["langgraph-checkpoints", "openai-agents"] {
+        let database = store_of(&folder, layout);
+        let threads = BEHIND_A_CHANNEL.iter().filter(|(thread, _)| layout != "openai-agents" || !thread.contains('/'));
+        for (thread, owner) in threads {
+            run(&database, &row_of(layout, thread));
+            let row = &told(&database, &["show", "episode", thread])["episode"];
+            assert_eq!(row["user_id"], *owner, "{layout} {thread}");
+        }
+        let before = stored(&database);
+        for word in ["telegram", "slack", "tenant"] {
+            assert_eq!(refused(&database, &["purge", word, "--apply"]).0, Some(3), "{layout} {word}");
+        }
+        assert_eq!(stored(&database), before);
+        let left = || -> Vec<String> {
+            let rows = listed(&database, "episode", &[]);
+            rows.iter().map(|row| row["id"].as_str().expect("an id").to_owned()).collect()
+        };
+        let all = left().len();
+        told(&database, &["purge", "telegram:4471", "--apply"]);
+        assert!(!left().iter().any(|id| id.contains("4471")), "{layout}: {:?}", left());
+        told(&database, &["purge", "tamsin-1", "--apply"]);
+        assert!(!left().iter().any(|id| id.contains("tamsin")), "{layout}: {:?}", left());
+        assert_eq!(left().len(), all - 5, "{layout}: {:?}", left());
+    }
+}
+
+#[test]
+fn an_event_of_adk_has_its_own_time_and_not_the_servers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = STORES.iter().find(|store| store.layout == "google-adk").expect("the store");
+    let more = "DROP TABLE events; CREATE TABLE adk_internal_metadata (key TEXT);
+        CREATE TABLE events (id VARCHAR NOT NULL, app_name VARCHAR NOT NULL, user_id VARCHAR NOT NULL, session_id VARCHAR NOT NULL,
+          invocation_id VARCHAR NOT NULL, timestamp DATETIME NOT NULL, event_data TEXT, PRIMARY KEY (app_name, user_id, session_id, id));
+        INSERT INTO events VALUES ('e1', 'desk', 'ada-1', 's0', 'i1', '2026-01-01 00:38:45.376205',
+          '{\"timestamp\":1767245925.37621,\"author\":\"user\",\"content\":{\"parts\":[{\"text\":\"Ada asks\"}]}}'),
+          ('e2', 'desk', 'ada-1', 's0', 'i2', '2026-01-01 00:38:46', '{}');";
+    let database = made(&folder, "adk", &format!("{}{more}", store.statements));
+    for entity in ["segment", "workflow_event"] {
+        let rows = listed(&database, entity, &["--order", "created_at"]);
+        let times: Vec<&Value> = rows.iter().map(|row| &row["created_at"]).collect();
+        assert_eq!(times, ["2026-01-01T00:38:46.000000Z", "2026-01-01T05:38:45.376210Z"], "{rows:#?}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Ids inside keys: found, and left, deleted with what depends on them, or renamed with all that refers to them.
 
-use mnemoscope::change::purge::{Mentions, PurgeOptions, plan};
+use mnemoscope::change::purge::{Mentions, NewDecisions, PurgeOptions, plan};
 use mnemoscope::store::Target;
 use serde_json::{Value, json};
 
@@ -155,7 +155,8 @@ fn a_value_with_a_key_that_gets_another_name_loses_the_rest_in_the_same_pass() {
             assert_eq!(left, [content(&key, "\"x\"", "YXNrIFtlcmFzZWRdIG5vdw==")], "{plan:#}");
             // Others may refer to a key: what else is in it is disclosed.
             assert_eq!(world.count(&format!("episode_segments WHERE id LIKE 'seg:%:{gone}'")).await, 1);
-            assert!(receipt["disclosures"].to_string().contains("episode_segments.id: 1 reference"), "{receipt:#}");
+            let left = "episode_segments.id: 1 value has the id of a deleted row within a longer id";
+            assert!(receipt["disclosures"].to_string().contains(left), "{receipt:#}");
         }
     });
 }
@@ -361,6 +362,129 @@ fn an_id_with_a_blank_at_its_end_is_another_person() {
             // Where nobody has such an id, the blank was only typed.
             let (plan, _) = world.purge(" user-ana ", &options).await.unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(plan["subject"]["ids"], json!(["user-ana"]));
+        }
+    });
+}
+
+/// Episodes of two people, given as ids, with a segment that says something of each.
+fn two_episodes(ana: &str, ben: &str) -> String {
+    format!(
+        "INSERT INTO episodes (id, title, agent_id, user_id, workspace_id, status, maturity_at_time, human_intervention_count, \
+           access_count, session_id, consolidated_into) VALUES \
+           ('{ana}', 'hers', 'agent-ledger', 'user-ana', 'w', 'completed', 'student', 0, 0, NULL, NULL), \
+           ('{ben}', 'his', 'agent-ledger', 'user-ben', 'w', 'completed', 'student', 0, 0, 'shared-{ana}', NULL), \
+           ('his-next', 'his', 'agent-ledger', 'user-ben', 'w', 'completed', 'student', 0, 0, NULL, '{ben}'); \
+         INSERT INTO episode_segments (id, episode_id, segment_type, sequence_order, content, source_type, source_id) VALUES \
+           ('said-by-ben', '{ben}', 'message', 1, 'see {ben}; not \"{ana}\"', 'chat', '{ben}')"
+    )
+}
+
+#[test]
+fn an_id_in_another_case_is_another_rows() {
+    block_on(async {
+        for mentions in [Mentions::Leave, Mentions::Redact] {
+            for world in planted(&two_episodes("Ab3kQ9xyZt", "aB3Kq9xyZt")).await {
+                let broken = dangling(&world).await;
+                let (_, receipt) = purged(&world, mentions).await;
+                assert!(receipt["status"].as_str().is_some_and(|s| s.starts_with("verified")), "{receipt:#}");
+                let left = "SELECT concat_ws('|', episode_id, source_id, content) FROM episode_segments WHERE id = 'said-by-ben'";
+                assert_eq!(world.texts(left).await, ["aB3Kq9xyZt|aB3Kq9xyZt|see aB3Kq9xyZt; not null"]);
+                assert_eq!(world.count("episodes WHERE consolidated_into = 'aB3Kq9xyZt'").await, 1);
+                assert_eq!(dangling(&world).await, broken);
+            }
+        }
+    });
+}
+
+#[test]
+fn an_id_within_someone_elses_is_left_and_named() {
+    block_on(async {
+        for mentions in [Mentions::Leave, Mentions::Redact] {
+            for ben in ["team/plant-9f3a77c1", "user plant-9f3a77c1", "other::plant-9f3a77c1"] {
+                for world in planted(&two_episodes("plant-9f3a77c1", ben)).await {
+                    let broken = dangling(&world).await;
+                    let (plan, receipt) = purged(&world, mentions).await;
+                    assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+                    assert_eq!(world.count(&format!("episode_segments WHERE episode_id = '{ben}'")).await, 1);
+                    assert_eq!(world.count(&format!("episodes WHERE consolidated_into = '{ben}'")).await, 1);
+                    assert_eq!(world.count("episodes WHERE session_id = 'shared-plant-9f3a77c1'").await, 1);
+                    assert_eq!(dangling(&world).await, broken);
+                    for place in ["episodes.id", "episodes.session_id", "episode_segments.episode_id"] {
+                        let planned = format!("{place}: 1 value has the id of a row to be deleted within a longer id");
+                        let left = format!("{place}: 1 value has the id of a deleted row within a longer id");
+                        assert!(plan["disclosures"].to_string().contains(&planned), "{plan:#}");
+                        assert!(receipt["disclosures"].to_string().contains(&left), "{receipt:#}");
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_foreign_key_to_a_row_that_stays_is_never_changed() {
+    block_on(async {
+        for world in planted(PLANTS).await {
+            world
+                .run(
+                    "CREATE TABLE desks (id VARCHAR PRIMARY KEY); \
+                     INSERT INTO desks VALUES ('desk:user-ana:1'); \
+                     ALTER TABLE episode_segments ADD COLUMN desk VARCHAR REFERENCES desks (id); \
+                     UPDATE episode_segments SET desk = 'desk:user-ana:1' WHERE id = 'seg-other'",
+                )
+                .await;
+            let (_, receipt) = purged(&world, Mentions::Redact).await;
+            assert_eq!(receipt["status"], "incomplete", "{receipt:#}");
+            assert!(receipt["incomplete"].to_string().contains("a foreign key ties it to a row"), "{receipt:#}");
+            let each = [("episode_segments.desk".to_owned(), Mentions::Leave)].into();
+            let receipt = world.resume("user-ana", &NewDecisions { all: None, each }).await;
+            let receipt = receipt.unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+            assert_eq!(world.count("episode_segments WHERE desk = 'desk:user-ana:1'").await, 1);
+        }
+    });
+}
+
+#[test]
+fn names_that_an_index_computes_its_values_from_keep_apart() {
+    block_on(async {
+        for world in planted(PLANTS).await {
+            let kind = if matches!(world.target, Target::Postgres(_)) { "STORED" } else { "VIRTUAL" };
+            world
+                .run(&format!(
+                    "ALTER TABLE episodes ADD COLUMN small VARCHAR GENERATED ALWAYS AS (lower(summary)) {kind}; \
+                     INSERT INTO episodes (id, title, summary, description, agent_id, user_id, workspace_id, status, maturity_at_time, \
+                     human_intervention_count, access_count) VALUES \
+                     ('plant-1', 'user-ana', 'ask user-ana', '{{\"who\": \"user-ana\"}}', 'agent-ledger', 'user-ben', 'w', 'completed', 'student', 0, 0), \
+                     ('plant-2', 'ana.ruiz@initech.example', 'ask ana.ruiz@initech.example', '{{\"who\": \"ana.ruiz@initech.example\"}}', 'agent-ledger', 'user-ben', 'w', \
+                     'completed', 'student', 0, 0); \
+                     CREATE UNIQUE INDEX plant_title ON episodes (user_id, lower(title)) WHERE id LIKE 'plant-%'; \
+                     CREATE UNIQUE INDEX plant_text ON episodes ((trim(description) || '.')) WHERE id LIKE 'plant-%'; \
+                     CREATE UNIQUE INDEX plant_small ON episodes (small) WHERE id LIKE 'plant-%'",
+                ))
+                .await;
+            let (_, receipt) = purged(&world, Mentions::Redact).await;
+            assert!(receipt["status"].as_str().is_some_and(|s| s.starts_with("verified")), "{receipt:#}");
+            assert_eq!(world.count("episodes WHERE id LIKE 'plant-%'").await, 2);
+            let named = "episodes WHERE id LIKE 'plant-%' AND (title LIKE '%ana%' OR summary LIKE '%ana%' OR description LIKE '%ana%')";
+            assert_eq!(world.count(named).await, 0);
+            let documents = world.texts("SELECT description FROM episodes WHERE id LIKE 'plant-%'").await;
+            assert!(documents.iter().all(|text| serde_json::from_str::<Value>(text).is_ok()), "{documents:?}");
+        }
+    });
+}
+
+#[test]
+fn advice_about_mentions_is_what_the_decisions_have_not_done() {
+    block_on(async {
+        for world in planted(PLANTS).await {
+            for (mentions, advised) in [(Mentions::Leave, true), (Mentions::Redact, false)] {
+                let options = PurgeOptions { mentions, account: true, ..PurgeOptions::default() };
+                let plan = plan(&world.open().await, "user-ana", &options, &|_, _| {}).await.expect("a plan");
+                let told = json!(plan.printed())["disclosures"].to_string();
+                assert_eq!(told.contains("--mentions redact removes the words"), advised, "{told}");
+                assert!(told.contains("--mention ID=redact"), "{told}");
+            }
         }
     });
 }

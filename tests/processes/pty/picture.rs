@@ -45,7 +45,7 @@ const PICTURES: &[Picture] = &[
     Picture {
         file: "findings.svg",
         shows: "What is wrong in the memory, by severity, with examples and the command that helps",
-        steps: &[("F", "24 kinds, 300 found"), ("g", "row 1 of 24")],
+        steps: &[("F", "24 kinds, 299 found"), ("g", "row 1 of 24")],
     },
     Picture {
         file: "tables.svg",

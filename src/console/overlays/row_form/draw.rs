@@ -4,7 +4,6 @@ use ratatui::layout::Rect;
 
 use super::{RowField, RowForm};
 use crate::console::core::ClickTarget;
-use crate::console::core::columns::plural;
 use crate::console::core::context::Context;
 use crate::console::view::Canvas;
 use crate::console::view::field::{PLANS, UNSAVED, draw_text, foot};
@@ -19,7 +18,7 @@ pub fn draw(form: &RowForm, cx: &Context, canvas: &mut Canvas<'_>) {
     let look = canvas.look;
     let title = match &form.ids[..] {
         [id] => cx.in_title(&format!("Edit {} {id}", form.entity.title())),
-        ids => format!("Edit {} marked {}", ids.len(), plural(form.entity)),
+        ids => format!("Edit {} marked {}", ids.len(), form.entity.plural()),
     };
     let foot = foot(
         &[KeyHint::new("ctrl-s", "plan"), KeyHint::new("tab", "next column"), KeyHint::new("esc", "close")],

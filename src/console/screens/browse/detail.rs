@@ -2,7 +2,7 @@
 
 use super::follow;
 use super::whereabouts::Whereabouts;
-use crate::console::core::columns::{plural, row_name};
+use crate::console::core::columns::row_name;
 use crate::console::core::command::ChainStep;
 use crate::console::core::condition::Conditions;
 use crate::console::core::context::{Context, LayerOpening, ToastTone};
@@ -565,7 +565,7 @@ pub fn relations(row: &Row) -> Vec<(String, Relation)> {
     let list = |entity: Entity, conditions: Conditions| {
         let query =
             Query { filters: conditions.filters, limit: RELATED_ROWS, preview: Some(200), ..Query::new(entity) };
-        (!id.is_empty()).then(|| (plural(entity).to_owned(), Relation::List(Box::new(query))))
+        (!id.is_empty()).then(|| (entity.plural().to_owned(), Relation::List(Box::new(query))))
     };
     let found = match row.entity {
         Entity::Episode => {

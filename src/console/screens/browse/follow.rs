@@ -1,7 +1,7 @@
 //! Links of a row: to rows that it names or that name it, and to lists of similar rows.
 
 use super::detail::{Detail, relations};
-use crate::console::core::columns::{plural, row_name};
+use crate::console::core::columns::row_name;
 use crate::console::core::condition::Conditions;
 use crate::console::core::context::{Context, LayerOpening, ToastTone};
 use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
@@ -111,7 +111,7 @@ fn of_any(row: &Row) -> Vec<RowLink> {
     for column in same {
         links.push(row.text(column).filter(|text| !text.is_empty()).map(|text| RowLink {
             relation: "list".to_owned(),
-            name: format!("{} with the same {}", plural(row.entity), column.trim_end_matches("_id").replace('_', " ")),
+            name: format!("{} with the same {}", row.entity.plural(), column.trim_end_matches("_id").replace('_', " ")),
             to: Destination::List(row.entity, Conditions::equal(column, text)),
         }));
     }
@@ -173,7 +173,7 @@ fn of_episode(context: &EpisodeContext) -> Vec<RowLink> {
     }
     let list = |name: String, to: Destination| RowLink { relation: "list".to_owned(), name, to };
     let lists = context.more.keys().filter_map(|entity| {
-        Some(list(format!("all {} {}", context.total(*entity), plural(*entity)), others(context, *entity)?))
+        Some(list(format!("all {} {}", context.total(*entity), entity.plural()), others(context, *entity)?))
     });
     links.extend(lists);
     links.extend(other_children(context).map(|to| list(format!("all {} children", context.chain.children.len()), to)));

@@ -35,10 +35,8 @@ impl ListScreen {
         let hears_more = self.live.hears_more() || recovered.is_some();
         if let Some(failure) = recovered {
             cx.act(ScreenAction::Recovered(failure));
-            self.ask(
-                if self.window.is_filled() { self.window.again(cx.measures.list_rows) } else { WantedPage::First },
-                cx,
-            );
+            let want = self.again(cx);
+            self.ask(want, cx);
         } else if self.live.follows && self.live.fresh > 0 {
             // If the user moves before it arrives, the row moved to stays selected.
             self.ask(WantedPage::Again(PageStart::First, PAGE_ROWS), cx);

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 pub use card::CardScreen;
 pub use counted::CountedRows;
 
-use crate::console::core::columns::{plural, read_columns};
+use crate::console::core::columns::read_columns;
 use crate::console::core::command::{ChainStep, CommandAsk, CommandId};
 use crate::console::core::condition::{Conditions, KnownValues, canvas_text};
 use crate::console::core::context::{Context, Lack, ToastTone};
@@ -72,6 +72,8 @@ pub struct ListScreen {
     pub resting: Option<Ticket>,
     /// Reason why the list could not be read.
     pub failure: Option<RequestFailure>,
+    /// The page that could not be read, which is tried again.
+    pub(in crate::console) failed: Option<WantedPage>,
     /// Rows written since the list was read, and whether the list follows them.
     pub live: LiveTail,
     /// Rereading of the rows on screen after others wrote, and the page read.
@@ -110,6 +112,7 @@ impl ListScreen {
             pending: None,
             resting: None,
             failure: None,
+            failed: None,
             live: LiveTail::default(),
             renewal: (Renewal::default(), WantedPage::First),
             marks_renewal: Renewal::default(),
@@ -155,14 +158,19 @@ impl ListScreen {
     /// Drops the rows, to read them again.
     pub fn restart(&mut self) {
         self.window.clear();
-        self.failure = None;
+        (self.failure, self.failed) = (None, None);
+    }
+
+    /// Returns the page to read again: the one that could not be read, else the rows on screen.
+    fn again(&mut self, cx: &Context) -> WantedPage {
+        self.failed.take().unwrap_or_else(|| self.window.again(cx.measures.list_rows))
     }
 
     /// Requests a page in place of the pending one.
     fn ask(&mut self, want: WantedPage, cx: &mut Context) {
         cx.cancel(self.pending.take().map(|(ticket, _)| ticket));
         cx.cancel(self.renewal.0.release());
-        self.failure = None;
+        (self.failure, self.failed) = (None, None);
         if want.replaces() {
             self.live.read_again();
             cx.cancel(self.counted.doubt());
@@ -214,7 +222,7 @@ impl ListScreen {
             }
             Err(failure) => {
                 self.live.awaits(Some(&failure), cx);
-                self.failure = Some(failure.clone());
+                (self.failure, self.failed) = (Some(failure.clone()), Some(want));
                 if !self.window.is_empty() {
                     cx.fail(failure);
                 }
@@ -230,8 +238,7 @@ impl ListScreen {
         let waited = self.release();
         cx.cancel(waited);
         self.unwant();
-        self.failure =
-            Some(RequestFailure::new("Reading was stopped", "what is shown may be out of date", "r reads again"));
+        self.failure = Some(RequestFailure::bare("Reading was stopped", "what is shown may be out of date"));
         cx.say(ToastTone::Info, "stopped");
         true
     }
@@ -269,9 +276,9 @@ impl Screen for ListScreen {
 
     fn title(&self, cx: &Context) -> String {
         if self.conditions.is_empty() {
-            return plural(self.entity).to_owned();
+            return self.entity.plural().to_owned();
         }
-        format!("{} where {}", plural(self.entity), listing::told(cx, &self.conditions))
+        format!("{} where {}", self.entity.plural(), listing::told(cx, &self.conditions))
     }
 
     fn hints(&self) -> Vec<CommandId> {
@@ -445,6 +452,7 @@ impl Screen for ListScreen {
             BrowsePane::Detail => self.detail.move_by(by, cx),
             BrowsePane::List => {
                 self.live.pause();
+                self.failed.take_if(|want| want.jumps());
                 self.window.move_by(by);
             }
         }
@@ -478,6 +486,7 @@ impl Screen for ListScreen {
     fn select(&mut self, position: usize) {
         self.pane = BrowsePane::List;
         self.live.pause();
+        self.failed.take_if(|want| want.jumps());
         self.window.select(position);
     }
 
@@ -638,7 +647,8 @@ impl Screen for ListScreen {
 
     /// Keeps the selection; the old rows are shown until the new ones are read.
     fn refresh(&mut self, cx: &mut Context) {
-        self.ask(self.window.again(cx.measures.list_rows), cx);
+        let want = self.again(cx);
+        self.ask(want, cx);
         self.live.grown = false;
         if self.detail.key.is_some() {
             self.ask_detail(cx);

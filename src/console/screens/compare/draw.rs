@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use serde_json::Value;
 
-use crate::console::core::columns::{plural, row_name};
+use crate::console::core::columns::row_name;
 use crate::console::core::context::Context;
 use crate::console::core::request::Content;
 use crate::console::screens::compare::{CompareScreen, ComparedRow};
@@ -43,7 +43,7 @@ impl CompareScreen {
     fn title_of_pane(&self) -> String {
         let different = self.fields.iter().filter(|field| !field.same && field.column != "id").count();
         match (self.both().is_some(), different) {
-            (false, _) => plural(self.entity).to_owned(),
+            (false, _) => self.entity.plural().to_owned(),
             (true, 0) => "nothing differs".to_owned(),
             (true, 1) => "one column differs".to_owned(),
             (true, n) => format!("{n} columns differ"),

@@ -98,7 +98,7 @@ impl Screen for CompareScreen {
     }
 
     fn title(&self, _cx: &Context) -> String {
-        format!("two {} compared", crate::console::core::columns::plural(self.entity))
+        format!("two {} compared", self.entity.plural())
     }
 
     fn twin(&self, _cx: &Context) -> Vec<String> {

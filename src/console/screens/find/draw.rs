@@ -7,7 +7,7 @@ use crate::console::core::context::Context;
 use crate::console::view::keys::hint_of;
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::columns::{plural, row_name};
+use crate::console::core::columns::row_name;
 use crate::console::screens::find::FindScreen;
 use crate::console::view::changes::sentences;
 use crate::console::view::panel_list::PanelList;
@@ -34,7 +34,7 @@ fn note(screen: &FindScreen) -> TextLine {
     let count = SafeText::join(&[figures::count(screen.found.len() as u64), " found".into()], "");
     let mut line = TextLine::of(count, StyleRole::Muted);
     match &screen.pending {
-        Some((_, entity)) => line.push(format!(", looking in {}", plural(*entity)), StyleRole::Info),
+        Some((_, entity)) => line.push(format!(", looking in {}", entity.plural()), StyleRole::Info),
         None if screen.has_more() => line.push(", more below", StyleRole::Muted),
         None => {}
     }
@@ -52,7 +52,7 @@ fn card(cx: &Context, screen: &FindScreen) -> Card {
     if !screen.is_done() {
         return Card::new(CardTone::Plain, "Looking");
     }
-    let where_: Vec<&str> = screen.kinds.iter().map(|kind| plural(kind.entity)).collect();
+    let where_: Vec<&str> = screen.kinds.iter().map(|kind| kind.entity.plural()).collect();
     Card::new(CardTone::Plain, "Nothing was found")
         .line(SafeText::limited(&format!("looked in {}", where_.join(", ")), 200))
         .line("Every word must occur somewhere in a row's texts; double quotes keep words together.")
@@ -133,7 +133,7 @@ fn draw_detail(screen: &FindScreen, look: &Look, area: Rect, buf: &mut Buffer, d
     }
     let failed = screen.kinds.iter().filter_map(|kind| Some((kind.entity, kind.failure.as_ref()?)));
     let failed: Vec<String> =
-        failed.map(|(entity, failure)| format!("{} were not searched: {}", plural(entity), failure.message)).collect();
+        failed.map(|(entity, failure)| format!("{} were not searched: {}", entity.plural(), failure.message)).collect();
     if !failed.is_empty() {
         lines.push(Section::new("not searched").line(width, look));
         lines.extend(sentences(&failed, StyleRole::Warn, width, look));

@@ -233,8 +233,16 @@ fn examples(
 ) -> (Vec<TextLine>, usize) {
     let shown = findings.examples(&cx.health);
     let (mut lines, mut selected) = (vec![TextLine::default()], 0);
-    let title = if group.count as usize > shown.len() { "examples, the first of them" } else { "examples" };
-    lines.push(Section { count: Some(shown.len() as u64), ..Section::new(title) }.line(width, look));
+    let section = if group.count as usize > shown.len() {
+        Section::new(format!(
+            "examples: the first {} of {}",
+            shown.len(),
+            health::count(&cx.health, group.kind, group.count)
+        ))
+    } else {
+        Section { count: Some(shown.len() as u64), ..Section::new("examples") }
+    };
+    lines.push(section.line(width, look));
     let several = group.findings.len() > 1;
     for (at, example) in shown.iter().enumerate() {
         let chosen = at == findings.example;

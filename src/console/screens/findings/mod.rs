@@ -15,6 +15,7 @@ use crate::console::core::message::{Destination, RequestFailure, Ticket};
 use crate::console::core::names::NAMED;
 use crate::console::core::request::{Reply, Request};
 use crate::console::core::screen::{Judged, Screen, ScreenFace, ScreenKind};
+use crate::console::core::twin::words;
 use crate::console::view::Canvas;
 use crate::memory::Entity;
 use crate::memory::findings::{Finding, Mute, OffendingQuote};
@@ -189,9 +190,11 @@ impl Screen for FindingsScreen {
         (id == CommandId::Fix && self.looks).then_some("look into it")
     }
 
-    /// Returns the command that fixes the finding; its ids are quoted already.
     fn twin(&self, cx: &Context) -> Vec<String> {
-        vec![self.finding(&cx.health).map_or("findings", |f| f.remedy.as_str()).to_owned()]
+        match self.group(&cx.health) {
+            Some(group) => words(["findings", "--kind", group.kind]),
+            None => words(["findings"]),
+        }
     }
 
     /// Starts a full look, and keeps the selection within the findings.

@@ -7,7 +7,6 @@ pub(super) use work::screens;
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::ClickTarget;
-use crate::console::core::columns::plural;
 use crate::console::core::columns::row_name;
 use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
@@ -106,13 +105,14 @@ fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
     };
     let has_outcomes = home.rows().iter().any(|row| !row.get("outcome").is_null());
     let mut line = TextLine::default();
+    let is_part = since.looked.is_none() && since.more;
     let sign = match (since.looked.is_some(), since.more) {
         (true, false) => "+",
         (true, true) => "over ",
-        (false, true) => "the newest ",
+        (false, true) => newest(home),
         (false, false) => "",
     };
-    let all = looked_at(cx).and_then(|entity| cx.count(entity)).filter(|_| sign == "the newest ");
+    let all = looked_at(cx).and_then(|entity| cx.count(entity)).filter(|_| is_part);
     let all = all.map(|(all, kind)| words::count(all, kind));
     match all {
         // If nothing computed from the newest rows alone follows, all rows are meant.
@@ -126,9 +126,9 @@ fn since(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<Home
             }
         }
     }
-    let is_one = since.count == 1 && sign != "the newest ";
+    let is_one = since.count == 1 && !is_part;
     let name = looked_at(cx)
-        .map_or_else(|| "rows".to_owned(), |entity| if is_one { entity.title() } else { plural(entity).to_owned() });
+        .map_or_else(|| "rows".to_owned(), |entity| if is_one { entity.title() } else { entity.plural().to_owned() });
     line.push(format!(" {name}"), StyleRole::Text);
     // A row written at the end of its episode may have started before the last visit.
     if since.looked.is_some() && looked_at(cx) == Some(Entity::Episode) {
@@ -342,7 +342,7 @@ fn holdings(cx: &Context, home: &HomeScreen, width: usize, look: &Look) -> Vec<H
     let first = parts[0].len() + parts[1].len();
     let mut lines: Vec<HomeEntry> = section("what it holds", width, look).into();
     let cell = |(number, entity): (usize, Entity)| {
-        let cell = TextLine::of(plural(entity), StyleRole::Text);
+        let cell = TextLine::of(entity.plural(), StyleRole::Text);
         // The past is not counted.
         if cx.past.is_some() {
             return (first + number, cell);
@@ -367,7 +367,7 @@ fn missing(cx: &Context, width: usize, look: &Look) -> Vec<HomeEntry> {
     const INDENT: usize = 17;
     let mut groups: Vec<(&Capability, Vec<&str>)> = Vec::new();
     for capability in cx.opened.capabilities.iter().filter(|c| !c.available) {
-        let name = Entity::parse(&capability.name).map_or(capability.name.as_str(), |entity| plural(entity));
+        let name = Entity::parse(&capability.name).map_or(capability.name.as_str(), |entity| entity.plural());
         // A table that is named in the reason of its entities is not named again.
         let is_told = |reason: &String| Entity::parse(&capability.name).is_none() && reason.contains(name);
         match groups.iter_mut().find(|(c, _)| (&c.reason, &c.remedy) == (&capability.reason, &capability.remedy)) {
@@ -443,7 +443,7 @@ fn hanging(line: &TextLine, width: usize, indent: usize) -> Vec<HomeEntry> {
 fn recent(cx: &Context, home: &HomeScreen, first: usize, width: usize, look: &Look) -> Vec<HomeEntry> {
     let mut lines = Vec::new();
     let Some(entity) = looked_at(cx) else { return lines };
-    lines.extend(section(&format!("newest {}", plural(entity)), width, look));
+    lines.extend(section(&format!("newest {}", entity.plural()), width, look));
     let Some(page) = &home.recent else {
         let text = match &home.failure {
             Some(failure) => SafeText::limited(&failure.message, 300),
@@ -584,9 +584,14 @@ fn outcome_line(word: &str, count: usize, of: usize, width: usize, look: &Look) 
 /// Names the rows that the charts and the notable entries are about.
 fn seen(cx: &Context, home: &HomeScreen, count: usize) -> SafeText {
     let all = home.recent.as_ref().is_some_and(|page| page.next.is_none());
-    let name = looked_at(cx).map_or("rows", plural);
+    let name = looked_at(cx).map_or("rows", Entity::plural);
     let count = figures::count(count as u64);
-    format!("{} {} {name}", if all { "all" } else { "the newest" }, count.as_str()).into()
+    format!("{}{} {name}", if all { "all " } else { newest(home) }, count.as_str()).into()
+}
+
+/// Words before the number of the rows read, unless newer ones wait to be shown.
+fn newest(home: &HomeScreen) -> &'static str {
+    if home.live.fresh == 0 { "the newest " } else { "" }
 }
 
 /// Rows per day from a Monday on, the number of days before the first one with all rows read, and the months above the

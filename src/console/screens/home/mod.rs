@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::iter;
 
 use crate::change::plan::erasure::UnfinishedErasure;
-use crate::console::core::columns::{naming_columns, plural, read_columns};
+use crate::console::core::columns::{naming_columns, read_columns};
 use crate::console::core::command::{CommandId, CommandScope};
 use crate::console::core::condition::Conditions;
 use crate::console::core::context::Context;
@@ -170,6 +170,8 @@ impl HomeScreen {
             return Vec::new();
         }
         let mut needs: Vec<NeededStep> = cx.changing.begun().iter().map(|begun| unfinished(begun, cx)).collect();
+        let missing = cx.opened.damage.iter().filter(|note| note.contains("cannot be read"));
+        needs.extend(missing.map(|note| NeededStep { role: StyleRole::Bad, ..step(0, note, "", ScreenKind::Tables) }));
         let work = self.work.as_deref();
         if let Some(feedback) = work.and_then(|work| work.feedback.as_ref()).filter(|feedback| feedback.count > 0) {
             needs.push(to_judge(feedback, cx));
@@ -180,8 +182,13 @@ impl HomeScreen {
             let text = if more == 1 { "more kind of findings" } else { "more kinds of findings" };
             needs.push(NeededStep { role: StyleRole::Muted, ..step(more, text, "", ScreenKind::Findings) });
         }
+        let is_unfit = cx.opened.layouts.is_empty() && cx.status.is_some() && !cx.is_blank();
+        if is_unfit {
+            let note = "o there drafts one from its tables";
+            needs.insert(0, step(0, "no known layout fits this database", note, ScreenKind::Tables));
+        }
         let pending = cx.status.as_ref().map_or(&[][..], |status| status.migrations.pending.as_slice());
-        if !pending.is_empty() {
+        if !pending.is_empty() && !is_unfit {
             let text = if pending.len() == 1 { "migration pending" } else { "migrations pending" };
             needs.push(step(pending.len(), text, &touched_by(pending, cx.is_blank()), ScreenKind::Migrations));
         }
@@ -406,7 +413,7 @@ impl HomeScreen {
         if let Some(first) = rows.iter().find(unreadable) {
             let count = rows.iter().filter(unreadable).count();
             let to = Destination::Row(entity, first.id().to_owned());
-            let (one, several) = (entity.title(), plural(entity));
+            let (one, several) = (entity.title(), entity.plural());
             let text = format!("{{{one} holds|{several} hold}} a value that cannot be read; see the newest");
             found.push(Standout { count, text: agreeing(count as u64, &text), to });
         }
@@ -425,13 +432,11 @@ fn step(count: usize, text: &str, note: &str, kind: ScreenKind) -> NeededStep {
 fn touched_by(pending: &[String], is_blank: bool) -> String {
     let of_layouts: Vec<&str> = pending.iter().map(String::as_str).filter(|name| name.contains('/')).collect();
     let (touching, all) = (of_layouts.join(", "), of_layouts.len() == pending.len());
+    let others = if all { "" } else { "; the others add tables beside it" };
     match of_layouts.len() {
-        _ if is_blank => format!("{} the memory tables", if pending.len() == 1 { "creates" } else { "create" }),
-        0 => format!("{} tables beside the memory", if pending.len() == 1 { "adds" } else { "add" }),
-        1 if all => format!("{touching} touches the memory's tables"),
-        _ if all => format!("{touching} touch the memory's tables"),
-        1 => format!("{touching} touches the memory's tables; the others add tables beside it"),
-        _ => format!("{touching} touch the memory's tables; the others add tables beside it"),
+        _ if is_blank => agreeing(pending.len(), "{creates|create} the memory tables"),
+        0 => agreeing(pending.len(), "{adds|add} tables beside the memory"),
+        count => format!("{touching} {}{others}", agreeing(count, "{touches|touch} the memory's tables")),
     }
 }
 

@@ -24,7 +24,10 @@ use crate::ui::{
 pub fn draw(inbox: &InboxScreen, cx: &Context, canvas: &mut Canvas<'_>) {
     let (look, area) = (canvas.look, canvas.area);
     let head = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..lay::row(area, 0) };
-    let (list, talk, verdict) = panes(inbox, lay::below(area, 1), look);
+    let (body, card) = (lay::below(area, 1), card(cx, inbox));
+    // A card that stays gets all the room: it says why there are no rows, and what to do.
+    let stays = card.is_some() && (inbox.filled || inbox.failure.is_some());
+    let (list, talk, verdict) = if stays { (body, None, None) } else { panes(inbox, body, look) };
     let mut line = progress(inbox, look);
     if let (None, Some(row)) = (verdict, inbox.current()) {
         let does = match cx.holds(Entity::UtilityEvent) {
@@ -37,7 +40,7 @@ pub fn draw(inbox: &InboxScreen, cx: &Context, canvas: &mut Canvas<'_>) {
         line.push(does, StyleRole::Text);
     }
     line.render(head, canvas.buf, look);
-    draw_list(inbox, cx, look, list, canvas.buf, canvas.drawn);
+    draw_list(inbox, card, cx, look, list, canvas.buf, canvas.drawn);
     let focused = inbox.pane == InboxPane::Verdict;
     if let Some(area) = talk.filter(|_| !focused) {
         talk::draw(inbox, cx, area, canvas);
@@ -142,7 +145,15 @@ fn summary(inbox: &InboxScreen, judged: usize) -> SafeText {
     format!("{judged} looked at: {}.", counted.collect::<Vec<_>>().join(", ")).into()
 }
 
-fn draw_list(inbox: &InboxScreen, cx: &Context, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
+fn draw_list(
+    inbox: &InboxScreen,
+    card: Option<Card>,
+    cx: &Context,
+    look: &Look,
+    area: Rect,
+    buf: &mut Buffer,
+    drawn: &mut Drawn,
+) {
     let focused = inbox.pane == InboxPane::List;
     let inside = PaneFrame { focused, ..PaneFrame::new("inbox") }.render(area, buf, look);
     let ages = inbox.items.iter().map(|row| age(row, cx).as_str().chars().count());
@@ -153,7 +164,6 @@ fn draw_list(inbox: &InboxScreen, cx: &Context, look: &Look, area: Rect, buf: &m
         TableColumn::new("what was said", Width::Grow { min: 16, weight: 3 }),
         TableColumn::new("user", Width::Grow { min: 8, weight: 1 }).priority(4),
     ];
-    let card = card(cx, inbox);
     let list = PanelList {
         columns: &columns,
         count: inbox.items.len(),

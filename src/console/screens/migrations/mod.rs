@@ -70,10 +70,7 @@ impl Screen for MigrationsScreen {
     }
 
     fn twin(&self, _cx: &Context) -> Vec<String> {
-        match self.current().and_then(|item| item.option.as_deref()) {
-            Some(option) => words(["migrate", "--apply", "--optional", option]),
-            None => words(["migrate", "--apply"]),
-        }
+        words(["migrate"])
     }
 
     fn settle(&mut self, cx: &mut Context) {

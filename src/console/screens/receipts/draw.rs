@@ -59,16 +59,10 @@ fn draw_list(cx: &Context, receipts: &ReceiptsScreen, look: &Look, area: Rect, b
         focused: true,
         card,
     };
-    list.draw(
-        |at| receipts.entries.get(at).map(|entry| row(receipts, entry, &cx.names, look)),
-        look,
-        inside,
-        buf,
-        drawn,
-    );
+    list.draw(|at| receipts.entries.get(at).map(|entry| row(cx, receipts, entry, look)), look, inside, buf, drawn);
 }
 
-fn row(receipts: &ReceiptsScreen, entry: &ListedEntry, names: &NameBook, look: &Look) -> TableRow {
+fn row(cx: &Context, receipts: &ReceiptsScreen, entry: &ListedEntry, look: &Look) -> TableRow {
     let g = look.glyphs;
     let undo = match receipts.undone_by(entry.seq) {
         Some(by) => {
@@ -80,7 +74,7 @@ fn row(receipts: &ReceiptsScreen, entry: &ListedEntry, names: &NameBook, look: &
     let cells = vec![
         TextLine::of(entry.seq.to_string(), StyleRole::Number),
         TextLine::of(words::short_time(&entry.at), StyleRole::Muted),
-        about(entry, names).map_or_else(
+        about(cx, entry).map_or_else(
             || TextLine::of(action(entry), StyleRole::Text),
             |about| {
                 TextLine::of(action(entry), StyleRole::Text).with("  ", StyleRole::Text).with(about, StyleRole::Muted)
@@ -93,24 +87,30 @@ fn row(receipts: &ReceiptsScreen, entry: &ListedEntry, names: &NameBook, look: &
 }
 
 /// The applied migrations, else the changed row by kind and name, or the number of rows if there are several.
-fn about(entry: &ListedEntry, names: &NameBook) -> Option<SafeText> {
+fn about(cx: &Context, entry: &ListedEntry) -> Option<SafeText> {
     if !entry.facts.migrations.is_empty() {
         return Some(SafeText::limited(&entry.facts.migrations.join(", "), 100));
     }
     let change = entry.rows().first()?;
     let none = Counts::new();
     let counts = entry.facts.counts.as_ref().unwrap_or(&none);
-    if let Some(many) = many(entry.rows(), entry.facts.changes_total, counts) {
+    if let Some(many) = many(entry.rows(), entry.facts.changes_total, counts, &cx.opened.tables) {
         let words: Vec<String> = [many].into_iter().chain(rows_written(counts)).collect();
         return Some(words.join(", ").into());
     }
     let entity = Entity::parse(&change.entity)?;
-    let name = entry.rows().iter().find_map(|change| names.of_change(change)).unwrap_or_else(|| change.id.clone());
+    let name = entry.rows().iter().find_map(|change| cx.names.of_change(change)).unwrap_or_else(|| change.id.clone());
     Some(SafeText::join(&[entity.title().into(), SafeText::limited(&name, 60)], " "))
 }
 
 fn action(entry: &ListedEntry) -> SafeText {
-    let action = SafeText::limited(&entry.action.replace('_', " "), 40);
+    let action = match entry.action.as_str() {
+        "purge" => "erasure".into(),
+        "purge.begin" => "erasure begun".into(),
+        "purge.resume" => "erasure resumed".into(),
+        "purge.batch" => "erasure, one batch".into(),
+        action => SafeText::limited(&action.replace('_', " "), 40),
+    };
     match entry.facts.undo_of {
         Some(seq) => SafeText::join(&[action, format!(" of {seq}").into()], ""),
         None => action,

@@ -116,10 +116,7 @@ impl Screen for ReceiptsScreen {
     }
 
     fn twin(&self, _cx: &Context) -> Vec<String> {
-        match self.current() {
-            Some(entry) => words(["undo", &entry.seq.to_string(), "--apply"]),
-            None => words(["audit", "list"]),
-        }
+        words(["audit", "list"])
     }
 
     fn settle(&mut self, cx: &mut Context) {

@@ -5,7 +5,6 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::Value;
 
 use crate::console::core::ClickTarget;
-use crate::console::core::columns::plural;
 use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
 use crate::console::core::screen::ScreenKind;
@@ -33,16 +32,25 @@ const SHARE: usize = 12;
 /// Draws the screen.
 pub fn draw(cx: &Context, screen: &TablesScreen, canvas: &mut Canvas<'_>) {
     const BESIDE: u16 = 130;
+    /// Below this height one of the panes takes the whole screen.
+    const BOTH: u16 = 14;
     let body = canvas.area;
-    let (list, rows) = if canvas.look.is_beside(body.width, BESIDE) {
+    let (list, rows) = if body.height < BOTH {
+        let none = Rect { height: 0, ..body };
+        if screen.in_rows { (none, body) } else { (body, none) }
+    } else if canvas.look.is_beside(body.width, BESIDE) {
         let width = body.width * 2 / 5;
         (Rect { width, ..body }, Rect { x: body.x + width, width: body.width - width, ..body })
     } else {
         let height = body.height * 2 / 5;
         (Rect { height, ..body }, lay::below(body, height))
     };
-    draw_tables(cx, screen, canvas.look, list, canvas.buf, canvas.drawn);
-    draw_rows(cx, screen, canvas.look, rows, canvas.buf, canvas.drawn);
+    if list.height > 0 {
+        draw_tables(cx, screen, canvas.look, list, canvas.buf, canvas.drawn);
+    }
+    if rows.height > 0 {
+        draw_rows(cx, screen, canvas.look, rows, canvas.buf, canvas.drawn);
+    }
 }
 
 fn draw_tables(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
@@ -88,8 +96,13 @@ fn table_row(table: &TableEntry, most: u64, look: &Look) -> TableRow {
         (Some(why), _) => TextLine::of(SafeText::limited(why, 120), StyleRole::Warn),
         (None, []) => {
             let why = table.rows_reason.iter().filter(|_| table.rows.is_none());
-            let words: Vec<&str> = [&table.kind].into_iter().chain(why).map(String::as_str).collect();
-            TextLine::of(SafeText::limited(&words.join(", "), 120), StyleRole::Muted)
+            // That a table is a table says nothing about what it holds.
+            let kind = [&table.kind].into_iter().filter(|kind| *kind != "table");
+            let words: Vec<&str> = kind.chain(why).map(String::as_str).collect();
+            match &words[..] {
+                [] => TextLine::default().with_glyph(look.glyphs.none, StyleRole::Muted),
+                words => TextLine::of(SafeText::limited(&words.join(", "), 120), StyleRole::Muted),
+            }
         }
         (None, entities) => TextLine::of(SafeText::limited(&entities.join(", "), 120), StyleRole::Accent),
     };
@@ -181,7 +194,7 @@ fn growth_title(growth: &TableGrowth, bars: &GrowthBars) -> String {
         0 => String::new(),
         rows => format!(", {} without a time", figures::count(rows)),
     };
-    let entity = plural(growth.entity);
+    let entity = growth.entity.plural();
     format!("{entity} a {}, {} to {}: at most {most}{untimed}", bars.unit.word(), bars.ends.0, bars.ends.1)
 }
 

@@ -3,7 +3,7 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::ClickTarget;
-use crate::console::core::columns::{ValueStyle, plural};
+use crate::console::core::columns::ValueStyle;
 use crate::console::core::command::CommandId;
 use crate::console::core::context::Context;
 use crate::console::core::live::COUNTED;
@@ -97,7 +97,17 @@ fn column(fitted: &FittedColumn, browse: &ListScreen) -> TableColumn {
 }
 
 fn table_row(row: &Row, cx: &Context, browse: &ListScreen, fitted: &[FittedColumn], look: &Look) -> TableRow {
-    let value = |c: &FittedColumn| cell::cell(row, c.spec, usize::from(c.width), &cx.names, look);
+    let sorted = browse.order_used().column;
+    let value = |c: &FittedColumn| {
+        let value = cell::cell(row, c.spec, usize::from(c.width), &cx.names, look);
+        // A substitute is not what the rows are in order by.
+        if c.spec.column != sorted || !cell::is_untitled(row, c.spec) || value.width() < 2 {
+            return value;
+        }
+        let mut marked = TextLine::default().with_glyph(look.glyphs.none, StyleRole::Muted).with(" ", StyleRole::Text);
+        marked.append(value);
+        marked
+    };
     let mut cells: Vec<TextLine> = fitted.iter().map(value).collect();
     if let (Some(mut marked), Some(first)) = (cell::hold_mark(row, &cx.names, look), cells.first_mut()) {
         marked.append(std::mem::take(first));
@@ -133,7 +143,7 @@ fn message(cx: &Context, browse: &ListScreen) -> Option<Card> {
     if browse.conditions.is_empty() {
         return Some(nothing(browse.entity));
     }
-    let card = Card::new(CardTone::Plain, format!("No {} match", plural(browse.entity)))
+    let card = Card::new(CardTone::Plain, format!("No {} match", browse.entity.plural()))
         .line(SafeText::limited(&told(cx, &browse.conditions), 300));
     Some(card.hint(hint_of(cx, CommandId::Filter, "change the filter")).hint(hint_of(
         cx,
@@ -150,13 +160,13 @@ fn nothing(entity: Entity) -> Card {
     }
     let is_mass = matches!(entity, Entity::Feedback | Entity::UtilityEvent);
     let (are, them) = if is_mass { ("is", "it") } else { ("are", "them") };
-    Card::new(CardTone::Plain, format!("There {are} no {} here", plural(entity)))
+    Card::new(CardTone::Plain, format!("There {are} no {} here", entity.plural()))
         .line(format!("Agents write {them}; on the command line `import`, `copy` and `record` do."))
 }
 
 /// The kind of the rows, and their order if no visible column is marked with it.
 fn title(cx: &Context, browse: &ListScreen, fitted: &[FittedColumn]) -> SafeText {
-    let (name, order) = (plural(browse.entity), browse.order_used());
+    let (name, order) = (browse.entity.plural(), browse.order_used());
     let says_nothing = browse.window.is_empty() || cx.opened.unfilled.contains(&(browse.entity, order.column));
     if says_nothing || fitted.iter().any(|c| c.spec.column == order.column) {
         return name.into();
@@ -189,8 +199,8 @@ pub fn total(cx: &Context, browse: &ListScreen) -> Total {
         _ => return Total::Unknown,
     };
     let fresh = if browse.order.is_none() { browse.live.fresh } else { 0 };
-    let shown = all.saturating_sub(fresh as u64);
-    if is_exact && fresh <= COUNTED { Total::Exact(shown) } else { Total::About(shown) }
+    // An estimate contains them or not: it does not go up and down with them.
+    if is_exact && fresh <= COUNTED { Total::Exact(all.saturating_sub(fresh as u64)) } else { Total::About(all) }
 }
 
 fn extent(cx: &Context, browse: &ListScreen, top: usize, shown: usize) -> Extent {

@@ -61,7 +61,9 @@ pub fn draw(cx: &Context, browse: &ListScreen, look: &Look, area: Rect, buf: &mu
 /// The rows that the picture is of, and of how many: `the newest 100 of 400 rows`.
 fn counted(cx: &Context, browse: &ListScreen) -> String {
     let shown = browse.window.len();
-    let is_newest = browse.order.is_none() && browse.window.number() == Some(browse.window.selected() + 1);
+    let is_newest = browse.order.is_none()
+        && browse.live.fresh == 0
+        && browse.window.number() == Some(browse.window.selected() + 1);
     let lead = if is_newest { "the newest " } else { "" };
     let total = match total(cx, browse) {
         Total::Exact(total) if total as usize <= shown => return agreeing(shown, "{#} {row|rows}"),

@@ -105,7 +105,7 @@ pub fn lines(outcome: &ErasureOutcome, width: usize, look: &Look) -> Vec<TextLin
     if !outcome.disclosures.is_empty() {
         lines.push(TextLine::default());
         lines.push(Section::new("note").line(width, look));
-        lines.extend(sentences(&outcome.disclosures, StyleRole::Muted, width, look));
+        lines.extend(sentences(&grouped(&outcome.disclosures), StyleRole::Muted, width, look));
     }
     lines
 }
@@ -130,4 +130,33 @@ fn check_lines(check: &ErasureCheck, width: usize, look: &Look) -> Vec<TextLine>
         lines.push(std::mem::take(&mut head).with(part, StyleRole::Text));
     }
     lines
+}
+
+/// Sentences that differ only in their first word, such as a table, become one that names them all.
+fn grouped(sentences: &[String]) -> Vec<String> {
+    let mut groups: Vec<(Vec<&str>, &str)> = Vec::new();
+    for sentence in sentences {
+        let (first, rest) = sentence.split_once(' ').unwrap_or((sentence, ""));
+        match groups.iter_mut().find(|(_, known)| *known == rest && !rest.is_empty()) {
+            Some((names, _)) => names.push(first),
+            None => groups.push((vec![first], rest)),
+        }
+    }
+    let told = |(names, rest): (Vec<&str>, &str)| match names[..] {
+        [one] => format!("{one} {rest}").trim_end().to_owned(),
+        _ => format!("{}: each {rest}", names.join(", ")),
+    };
+    groups.into_iter().map(told).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_about_many_tables_is_said_once() {
+        let said = ["runs was cleaned (as of today)", "A copy stays.", "steps was cleaned (as of today)"];
+        let told = grouped(&said.map(str::to_owned));
+        assert_eq!(told, ["runs, steps: each was cleaned (as of today)", "A copy stays."]);
+    }
 }

@@ -130,7 +130,7 @@ fn foot(side: &RankingSide) -> TextLine {
     let all = figures::count(found.answer.candidates as u64);
     let stages = &found.stages;
     let millis = stages.embedding + stages.situation + stages.ranking + stages.context;
-    let parts = [rows, " of ".into(), all, format!(" in {millis:.0} ms").into()];
+    let parts = [rows, " of ".into(), all, " in ".into(), figures::took(millis)];
     TextLine::of(SafeText::join(&parts, ""), StyleRole::Muted)
 }
 

@@ -153,7 +153,7 @@ fn beside(sheet: &mut Sheet<'_>, recall: &RecallScreen, item: &RecalledItem) {
         }
         (None, Some(left)) => format!("not in {name}: {}", left.words),
         (None, None) if other.rows().iter().all(|item| item.ranked.row.entity != row.entity) => {
-            format!("not in {name}, which ranks no {}", crate::console::core::columns::plural(row.entity))
+            format!("not in {name}, which ranks no {}", row.entity.plural())
         }
         (None, None) => format!("not in {name}: it is not a candidate there, or far below"),
     };

@@ -38,6 +38,8 @@ pub fn row(cx: &Context, study: &StudyScreen, at: usize, look: &Look) -> Option<
     let auc = row.get("metrics").get("auc").and_then(serde_json::Value::as_f64);
     let used = if version.in_use {
         TextLine::default().with_glyph(look.glyphs.dot, StyleRole::Good).with(" yes", StyleRole::Good)
+    } else if row.text("status") == Some("active") {
+        TextLine::of("older", StyleRole::Muted)
     } else {
         TextLine::default()
     };
