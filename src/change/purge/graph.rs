@@ -8,7 +8,6 @@ use sha2::{Digest as _, Sha256};
 
 use super::column_words::{NamingColumns, is_of_people};
 use super::id_set::IdSet;
-use super::plan::CarriedIds;
 use super::subject;
 use super::taken::{GoingRows, TakenRows, ranges, room};
 use super::together::HeldMembers;
@@ -32,6 +31,9 @@ use crate::store::shape::Comparison;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
 use crate::store::within::{is_path_alone, texts_of};
+
+/// Ids of rows that the same erasure deletes in other databases, by layout.
+pub type CarriedIds = BTreeMap<String, BTreeSet<String>>;
 
 /// All rows to delete, by table.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::decide::NewDecisions;
 use super::derived::OldDerived;
 use super::effects::KeptRow;
-use super::graph::OwnedRows;
+use super::graph::{CarriedIds, OwnedRows};
 use super::id_set::IdSet;
 use super::mention::{Decisions, Mention, Mentions, Met};
 use super::planned_mentions::PlannedMentions;
@@ -24,9 +24,6 @@ use crate::store::stored::{StoredRows, TableName};
 
 /// Default number of rows per transaction.
 pub const BATCH: usize = 5_000;
-
-/// Ids of rows in other databases, by layout.
-pub type CarriedIds = BTreeMap<String, BTreeSet<String>>;
 
 /// Options of a person's erasure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
