@@ -14,10 +14,10 @@ use super::failure::CommandFailure;
 use super::input::unread;
 use super::output;
 use super::part_totals::PartTotals;
-use crate::change::import::{self, BYTE_ORDER_MARK, ImportPart, ImportProgress, ListError, PartSize, line_of};
+use crate::change::import::{self, ImportPart, ImportProgress, ListError, PartSize, line_of};
 use crate::change::operation::ImportFormat;
 use crate::change::{self, Operation, Plan, ShownPlan};
-use crate::ground::input_file::{InputError, InputFile};
+use crate::ground::input_file::{InputError, InputFile, drop_byte_order_mark};
 use crate::ground::scratch_file::scratch_file;
 use crate::ground::unfinished::UnfinishedChange;
 use crate::memory::agreeing;
@@ -95,8 +95,8 @@ impl<'f> Parts<'f> {
             let unit = self.format.unit();
             return Err(CommandFailure::usage(format!("{path}: {unit} {line} holds more than {most} MB")));
         }
-        if self.next_line == 1 && line.starts_with(BYTE_ORDER_MARK) {
-            line.drain(..BYTE_ORDER_MARK.len());
+        if self.next_line == 1 {
+            drop_byte_order_mark(&mut line);
         }
         self.line = line_of(line);
         Ok(())

@@ -173,8 +173,15 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, InputError> {
     Ok(bytes)
 }
 
-/// The byte order mark that some editors put before UTF-8.
-const MARK: &[u8] = b"\xef\xbb\xbf";
+/// Byte order mark that some programs put before UTF-8 text.
+pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Removes a byte order mark from the beginning.
+pub fn drop_byte_order_mark(bytes: &mut Vec<u8>) {
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        bytes.drain(..BYTE_ORDER_MARK.len());
+    }
+}
 
 /// As [`read`], as text without a byte order mark.
 ///
@@ -182,9 +189,7 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 /// [`InputError`].
 pub fn read_text(path: &Path, most: u64) -> Result<String, InputError> {
     let mut bytes = read(path, most)?;
-    if bytes.starts_with(MARK) {
-        bytes.drain(..MARK.len());
-    }
+    drop_byte_order_mark(&mut bytes);
     String::from_utf8(bytes).map_err(|_| InputError::NotText)
 }
 

@@ -151,6 +151,7 @@ mod tests {
             assert_eq!(tool_success(&traces), share, "{traces}");
         }
     }
+
     #[test]
     fn the_rule_takes_the_outcome_before_tool_calls() {
         let traces = json!([{ "ok": true }, { "ok": true }, { "ok": false }]);

@@ -18,8 +18,8 @@ pub fn table(schema: &str, name: &str) -> String {
 }
 
 /// Builds the SQL that joins the elements of a list in a column, or the members of an object, to its row, as `item` with
-/// `value` and its place `key`. A value that is not JSON, or has neither there, has no elements. SQLite also accepts numbers that JSON does not have, and a
-/// JSON text that contains JSON.
+/// `value` and its place `key`. A value that is not JSON, or has neither there, has no elements. SQLite also accepts
+/// numbers that JSON does not have, and a JSON text that contains JSON.
 #[must_use]
 pub fn each(engine: Engine, column: &str, path: &[String]) -> String {
     let text = |step: &String| format!("'{}'", step.replace('\'', "''"));

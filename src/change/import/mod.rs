@@ -59,9 +59,6 @@ const ROW: usize = 600;
 /// Most further copies of one that the plan and the trail show.
 const COPIES_SHOWN: usize = 8;
 
-/// Byte order mark that some programs put before UTF-8 text.
-pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
 /// Replaces a line that is not UTF-8; never valid JSON.
 const NOT_TEXT: &str = "\0not UTF-8\0";
 

@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::super::batch::NewRow;
-use super::{BYTE_ORDER_MARK, ImportContents, agent_name, check_text, digest, line_of, message_hash, profile};
+use super::{ImportContents, agent_name, check_text, digest, line_of, message_hash, profile};
+use crate::ground::input_file::BYTE_ORDER_MARK;
 use crate::memory::{Entity, json};
 
 /// Characters of a title.

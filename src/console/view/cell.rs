@@ -116,7 +116,6 @@ fn is_feedback(row: &Row, column: &ListColumn) -> bool {
     row.entity == Entity::Feedback && column.column == "kind"
 }
 
-/// Whether a row has no title in the title column.
 /// Whether a row has no title, so that a substitute is shown in that column.
 pub fn is_untitled(row: &Row, column: &ListColumn) -> bool {
     let is_blank = |value: &Value| value.as_str().map_or(value.is_null(), |text| text.trim().is_empty());
