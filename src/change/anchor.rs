@@ -50,13 +50,11 @@ impl AnchorSpot {
     }
 
     /// Whether the file of a database still exists.
-    #[must_use]
     pub fn stands(&self) -> bool {
         self.identity.is(&Identity::of_file(Path::new(&self.place)))
     }
 
     /// Whether both are one location. If two servers report identities, their addresses do not matter.
-    #[must_use]
     pub fn is(&self, other: &AnchorSpot) -> bool {
         let servers = (&self.identity.server, &other.identity.server);
         let apart = matches!(servers, (Some(one), Some(other)) if one != other);
@@ -221,7 +219,8 @@ impl AnchorKnowledge {
 /// Verifies the trail against the stored anchors for this trail and this location, and those given.
 ///
 /// # Errors
-/// As [`audit::verify`]; [`ChangeError::Failed`] when the file of anchors cannot be read.
+/// As [`audit::verify`]; [`ChangeError::Failed`] when the file of anchors cannot be read; [`ChangeError::Refused`] when
+/// entries are on damaged pages.
 pub async fn verify(store: &Store, given: &[Anchor]) -> Result<AuditVerdict, ChangeError> {
     walk(store, given, &|_| ()).await
 }
@@ -231,6 +230,9 @@ pub async fn verify(store: &Store, given: &[Anchor]) -> Result<AuditVerdict, Cha
 /// # Errors
 /// As [`verify`].
 pub async fn walk(store: &Store, given: &[Anchor], told: &(dyn Fn(usize) + Sync)) -> Result<AuditVerdict, ChangeError> {
+    if let Some(rows) = store.unread_trail() {
+        return Err(ChangeError::Refused(format!("the trail cannot be verified: {}", rows.told())));
+    }
     let known = AnchorKnowledge::of(store).await?;
     let mut verdict = known.judge(store, given, told).await?;
     verdict.notes.extend(known.notes.iter().cloned());

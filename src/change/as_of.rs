@@ -59,6 +59,9 @@ pub async fn view(store: &Store, moment: &Moment) -> Result<(Store, AsOf), Chang
     if matches!(moment, Moment::Time(_)) && as_of.at > now {
         return Err(ChangeError::Usage(format!("{} is in the future", as_of.at)));
     }
+    if store.unread_trail().is_some() {
+        as_of.unknown.push("entries of the trail cannot be read: what they changed is shown as it is now".to_owned());
+    }
     as_of.unknown.push(AGENTS.to_owned());
     let timeless = store.ahead().timeless();
     if !timeless.is_empty() {

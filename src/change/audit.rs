@@ -17,7 +17,7 @@ use super::plan::trail::{AuditFault, AuditVerdict, EntryFacts, ListedEntry};
 use super::{ChangeError, FailedTransaction};
 use crate::memory::text_check;
 use crate::store::Store;
-use crate::store::fetched::FetchedValue;
+use crate::store::fetched::{FetchedValue, as_text};
 use crate::store::own::{OwnTables, PrivateValue, STRIDE, TRAIL, TrailEntry};
 use crate::store::scratch::scratch;
 use crate::store::stored::{Cell, Mutation, StoredRows, TableName};
@@ -98,7 +98,8 @@ pub(in crate::change) async fn append(
     let head = StoredRows::with(&own.table("memory_audit_head"), "id", writer.number(1));
     let images = writer.images(&head).await?;
     let gone = || ChangeError::Broken("the head of the audit trail is missing".to_owned());
-    let Some((last, prev_hash)) = images.first().and_then(|i| Some((integer(i.get("seq")?)?, text(i.get("hash")?))))
+    let Some((last, prev_hash)) =
+        images.first().and_then(|i| Some((as_text(i.get("seq")?)?.parse::<i64>().ok()?, as_text(i.get("hash")?)?)))
     else {
         return Err(gone().into());
     };
@@ -142,14 +143,8 @@ pub(in crate::change) async fn append(
 fn insert_entry(table: TableName, entry: &TrailEntry, seq: FetchedValue) -> Mutation {
     let columns = ["seq", "at", "database_id", "actor", "action", "public", "commitments", "prev_hash", "hash"];
     let texts = [
-        &entry.at,
-        &entry.database_id,
-        &entry.actor,
-        &entry.action,
-        &entry.public,
-        &entry.commitments,
-        &entry.prev_hash,
-        &entry.hash,
+        &entry.at, &entry.database_id, &entry.actor, &entry.action, &entry.public, &entry.commitments,
+        &entry.prev_hash, &entry.hash,
     ];
     let row = std::iter::once(Cell::Is(seq)).chain(texts.into_iter().map(|t| cell(t))).collect();
     Mutation::Insert { table, key: Vec::new(), columns: columns.map(str::to_owned).to_vec(), rows: vec![row] }
@@ -157,21 +152,6 @@ fn insert_entry(table: TableName, entry: &TrailEntry, seq: FetchedValue) -> Muta
 
 fn cell(text: &str) -> Cell {
     Cell::Is(FetchedValue::Text(text.to_owned()))
-}
-
-fn text(raw: &FetchedValue) -> String {
-    match raw {
-        FetchedValue::Text(text) => text.clone(),
-        _ => String::new(),
-    }
-}
-
-fn integer(raw: &FetchedValue) -> Option<i64> {
-    match raw {
-        FetchedValue::Integer(i) => Some(*i),
-        FetchedValue::Text(text) => text.parse().ok(),
-        _ => None,
-    }
 }
 
 /// Deletes private values and appends the entry that records this, in one transaction. The entry contains number and
@@ -244,13 +224,11 @@ async fn trail_of(store: &Store) -> Result<OwnTables, ChangeError> {
 }
 
 /// The ticket of a change as a public fact of its entry. Public facts are never redacted, so secrets are refused.
-#[must_use]
 pub fn told_ticket(ticket: &str) -> (String, Value) {
     ("ticket".to_owned(), Value::from(text_check::check(ticket).0))
 }
 
 /// The reason of a change among the private values of its entry.
-#[must_use]
 pub fn told_reason(reason: &str) -> (String, String) {
     ("reason".to_owned(), Value::from(text_check::check(reason).0).to_string())
 }
@@ -373,7 +351,6 @@ async fn read_through(
 }
 
 /// The verdict on a database whose trail cannot be read.
-#[must_use]
 pub fn unreadable(database_id: String, faults: Vec<AuditFault>) -> AuditVerdict {
     AuditVerdict {
         ok: false,
@@ -388,13 +365,11 @@ pub fn unreadable(database_id: String, faults: Vec<AuditFault>) -> AuditVerdict 
 }
 
 /// The fault for missing tables.
-#[must_use]
 pub fn missing(tables: &[&str]) -> AuditFault {
     fault("missing_table", 0, lacking(tables))
 }
 
 /// The fault for a missing trail with an existing anchor.
-#[must_use]
 pub fn gone(anchor: &Anchor) -> AuditFault {
     let words = format!(
         "there is no audit trail; an anchor of {} saw entry {} of the trail {} here",
@@ -420,7 +395,6 @@ pub struct OpenedEntry {
 
 impl OpenedEntry {
     /// Reads the public facts.
-    #[must_use]
     pub fn facts(&self) -> EntryFacts {
         EntryFacts::of(&self.public)
     }

@@ -17,7 +17,7 @@ use crate::memory::{Entity, Row, feedback, same_row};
 use crate::memory::{agreeing, counted};
 use crate::store::embedding::{VectorShelf, spelled};
 use crate::store::encode::{GivenValue, goes_within, key_columns, plain_column, table_of};
-use crate::store::fetched::FetchedValue;
+use crate::store::fetched::{FetchedValue, as_text};
 use crate::store::shape::{ShapeColumn, TableShape};
 use crate::store::stored::{Cell, Image, Mutation, StoredRows, TableName};
 use crate::store::surplus::{StoredColumns, Surplus};
@@ -38,7 +38,6 @@ pub struct NewRow {
 
 impl NewRow {
     /// A row with some columns set.
-    #[must_use]
     pub fn new<const N: usize>(entity: Entity, values: [(&str, Value); N]) -> Self {
         NewRow::from(Row::with(entity, values))
     }
@@ -81,11 +80,7 @@ impl NewRow {
         let surplus = self.surplus.as_ref().filter(|s| s.table.as_deref() == Some(&table_of(source).title()));
         let mut stored = surplus.into_iter().flat_map(|s| s.hidden.iter().chain(&s.spelled));
         if let Some((_, raw)) = stored.find(|(name, _)| name == column) {
-            return match raw {
-                FetchedValue::Text(text) => Some(text.clone()),
-                FetchedValue::Integer(number) => Some(number.to_string()),
-                _ => None,
-            };
+            return as_text(raw);
         }
         match self.row.get(canonical(source, column)?) {
             Value::String(text) => Some(text.clone()),
@@ -95,7 +90,6 @@ impl NewRow {
     }
 
     /// Sets a column to the time of the change.
-    #[must_use]
     pub fn at_once(mut self, column: &'static str) -> Self {
         self.now.push(column);
         self
@@ -292,7 +286,6 @@ struct Generation {
 }
 
 /// Canonical columns that are NOT NULL in the table: if a row does not set one, it gets the table's default.
-#[must_use]
 pub fn never_empty(store: &Store, source: &BoundSource) -> HashSet<&'static str> {
     let name = table_of(source);
     let table = store.catalog().exactly(&name.schema, &name.name);
@@ -639,7 +632,6 @@ pub fn by_place<N: Borrow<NewRow>>(
 }
 
 /// Whether a source stores a canonical column, directly or by words of its own.
-#[must_use]
 pub fn has_place(source: &BoundSource, name: &str) -> bool {
     let by_word = |fill: &Fill| matches!(fill, Fill::Word { column, .. } if column == name);
     plain_column(source, name).is_some()
@@ -649,7 +641,6 @@ pub fn has_place(source: &BoundSource, name: &str) -> bool {
 }
 
 /// Whether a value is stored: in its own column, as a word, or as a part of another stored value.
-#[must_use]
 pub fn is_kept(source: &BoundSource, row: &Row, column: &str) -> bool {
     if plain_column(source, column).is_some()
         || goes_within(source, column)

@@ -94,14 +94,12 @@ impl<'s> Draft<'s> {
     }
 
     /// Whether the plan can only be viewed.
-    #[must_use]
     pub fn only_looks(&self) -> bool {
         self.own.is_none()
     }
 
     /// Begins the plan of one batch of a job, which stores few of its changes in full. Without our tables it can only
     /// be viewed.
-    #[must_use]
     pub fn batch(store: &'s Store, own: Option<&OwnTables>, operation: &'static str, danger: ChangeDanger) -> Self {
         Draft::begin(store, own.cloned(), operation, danger, KEPT_OF_A_BATCH)
     }
@@ -347,7 +345,6 @@ impl<'s> Draft<'s> {
     }
 
     /// Whether a further change would be stored in full; otherwise [`Draft::count`] suffices.
-    #[must_use]
     pub fn wants_more(&self) -> bool {
         self.changes.len() < self.kept
     }
@@ -408,25 +405,21 @@ impl<'s> Draft<'s> {
     }
 
     /// Limits the plan's size. When it is full, the caller may stop: it starts again with fewer rows, or refuses.
-    #[must_use]
     pub fn limited(self) -> Self {
         Draft { most: Some(self.store.plan_room(FULL)), ..self }
     }
 
     /// The same for one row, which cannot be split: the remaining rows that name it may be large.
-    #[must_use]
     pub fn limited_for_one(self) -> Self {
         Draft { most: Some(FULL_OF_ONE), ..self }
     }
 
     /// Whether it may be full.
-    #[must_use]
     pub fn is_bounded(&self) -> bool {
         self.most.is_some()
     }
 
     /// Whether it is full.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         self.most.is_some_and(|most| self.size > most)
     }
@@ -441,7 +434,6 @@ impl<'s> Draft<'s> {
     }
 
     /// Number of rows at which it is full.
-    #[must_use]
     pub fn most_rows(&self) -> usize {
         if self.is_bounded() { FULL / 2 / ROW } else { usize::MAX }
     }
@@ -457,13 +449,11 @@ impl<'s> Draft<'s> {
     }
 
     /// The changes so far.
-    #[must_use]
     pub fn mutations(&self) -> &[Mutation] {
         &self.mutations
     }
 
     /// The rows deleted so far.
-    #[must_use]
     pub fn deletions(&self) -> Vec<StoredRows> {
         let gone = self.mutations.iter().filter_map(|m| match m {
             Mutation::Delete(rows) => Some(rows.clone()),
@@ -501,16 +491,14 @@ impl<'s> Draft<'s> {
     }
 
     /// Finishes the plan. Every changed row is watched, new ones as absent.
-    #[must_use]
     pub fn seal(self) -> Plan {
-        let mut plan = self.seal_batch(String::new());
+        let mut plan = self.seal_batch();
         plan.plan_id = plan.digest();
         plan
     }
 
     /// Finishes the plan of a batch, which is applied at once and has no digest: its id is the job's.
-    #[must_use]
-    pub fn seal_batch(mut self, plan_id: String) -> Plan {
+    pub fn seal_batch(mut self) -> Plan {
         let changed = self.mutations.iter().filter(|m| !m.watches_itself()).filter_map(Mutation::rows);
         let unwatched = |rows: &StoredRows| !rows.parts().all(|part| self.watches_rows(&part));
         for rows in changed.filter(unwatched).collect::<Vec<_>>() {
@@ -523,7 +511,7 @@ impl<'s> Draft<'s> {
             self.undo_trail.clear();
         }
         Plan {
-            plan_id,
+            plan_id: String::new(),
             operation: self.operation.to_owned(),
             danger: self.danger,
             counts: Plan::count(self.mutations.iter().chain(&self.trail)),
@@ -603,7 +591,6 @@ pub fn not_yet(ready: Result<OwnTables, ChangeError>) -> Result<Option<String>, 
 }
 
 /// Message that a plan cannot be applied yet, with the reason.
-#[must_use]
 pub fn not_yet_for(why: &str) -> String {
     format!("this plan is a preview and cannot be applied yet: {why}")
 }

@@ -131,7 +131,6 @@ pub struct TextRemains {
 
 impl TextRemains {
     /// All that a source may compute of a text.
-    #[must_use]
     pub fn of_all(source: &BoundSource) -> Self {
         let has_copies = source.write.as_ref().is_some_and(|write| !write.copies.is_empty());
         TextRemains {

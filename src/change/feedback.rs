@@ -15,6 +15,7 @@ use crate::memory::json::{self, ListReading};
 use crate::memory::nearest::unknown;
 use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row, agreeing, feedback, score, text_check};
+use crate::store::codec;
 use crate::store::encode::{GivenValue, LocatedRow, plain_column, spelling_of_ids, table_of};
 use crate::store::fetched::FetchedValue;
 use crate::store::hanging::HangingRows;
@@ -74,7 +75,7 @@ pub async fn add(store: &Store, episode: &str, said: &FeedbackFields) -> Result<
     row.set("kind", Value::from(kind.clone()));
     row.set("rating", said.rating.map_or(Value::Null, Value::from));
     row.set("correction", correction.map_or(Value::Null, Value::from));
-    score(&mut row, target);
+    codec::score(&mut row, target);
     if !said.again
         && let Some(there) = says_the_same(&mut draft, &found, &row).await?
     {
@@ -156,7 +157,7 @@ pub async fn edit(
         row.set("user_id", Value::from(user.clone()));
         known_user(store, found.source, &row).await?;
     }
-    score(&mut row, found.source);
+    codec::score(&mut row, found.source);
     let differs = |column: &&str| found.row.get(column) != row.get(column);
     let columns: Vec<&str> = ["kind", "rating", "correction", "user_id"].into_iter().filter(differs).collect();
     if columns.is_empty() {
@@ -230,18 +231,6 @@ fn checked(draft: &mut Draft<'_>, text: &str) -> String {
     let (clean, found) = text_check::check(text);
     draft.disclosures.extend(found.sentences().into_iter().map(|words| format!("correction: {words}")));
     clean
-}
-
-/// Score of a row, and whether it counts.
-fn score(row: &mut Row, source: &BoundSource) {
-    if source.column("score").is_empty() {
-        let score = row.text("kind").and_then(|kind| feedback::score(kind, row.get("rating").as_i64()));
-        row.set("score", score.map_or(Value::Null, Value::from));
-        if source.column("counts").is_empty() {
-            row.set("counts", Value::from(score.is_some()));
-        }
-    }
-    row.set("source", Value::from(source.label.clone()));
 }
 
 /// The source for new feedback of a kind.

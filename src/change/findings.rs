@@ -13,14 +13,13 @@ use super::prune::case_source;
 use super::purge::owners;
 use super::suppress::{self, Erased};
 use super::{ChangeError, anchor, retain};
-use crate::lab::banked::policies_in_use;
-use crate::lab::silent;
+use crate::lab::banked::ActiveVersions;
 use crate::layout::{BoundSource, CatalogTable, EpisodeLink, LinkBy};
 use crate::memory::digest::digest;
 use crate::memory::entity::{Column, Personal, ValueKind};
 use crate::memory::findings::{
-    CLEANED, CaseBank, CaseBanks, Finding, FindingTally, KINDS, LinkedEpisodes, Muted, NamedLinks, NotApplicable,
-    TextScanner, UtilityHistories, kind_named, rests_on,
+    CLEANED, CaseBank, CaseBanks, DAMAGED, Finding, FindingTally, KINDS, LinkedEpisodes, Muted, NamedLinks,
+    NotApplicable, TextScanner, UtilityHistories, kind_named, rests_on,
 };
 use crate::memory::packed::id_table::IdTable;
 use crate::memory::packed::records::RecordSorter;
@@ -103,6 +102,8 @@ pub async fn look(
         passed_over: BTreeSet::new(),
     };
     survey.structure().await?;
+    // A private copy lacks the rows on damaged pages.
+    survey.damaged.extend(store.unread().into_iter().flatten().map(|rows| rows.table.clone()));
     if wanted.kind == Some(DAMAGED) {
         survey.damaged.extend(store.raw().damaged(&[]).await?);
     }
@@ -161,13 +162,8 @@ struct Survey<'a> {
     passed_over: BTreeSet<&'static str>,
 }
 
-/// The kind that names them.
-const DAMAGED: &str = "damaged_table";
-
 /// The kind of vectors that cannot be compared for their numbers.
 const NO_DIRECTION: &str = "vector_no_direction";
-/// The kind of policies in use that cannot rank.
-const UNUSABLE: &str = "unusable_policy";
 /// Reason for no findings about vectors.
 const NO_VECTORS: &str = "no vectors are stored here";
 
@@ -178,7 +174,7 @@ const BANK: &[&str] = &[
     "over_window",
     "window_is_zero",
     "policy_without_cases",
-    UNUSABLE,
+    "unusable_policy",
     "duplicate_case",
     "unclear_hash",
     near::NEAR_COPY,
@@ -189,22 +185,9 @@ const BANK: &[&str] = &[
     "swamping_case",
 ];
 const EPISODES: &[&str] = &[
-    "write_burst",
-    "chain_cycle",
-    "missing_parent",
-    "cross_agent_parent",
-    "parent_younger",
-    "not_linked",
-    "feedback_not_linked",
-    "dangling_id",
-    "repeated_id",
-    "one_way_link",
-    "wrong_back_link",
-    "count_differs",
-    "aggregate_differs",
-    "utility_differs",
-    "orphan_segment",
-    "missing_memory",
+    "write_burst", "chain_cycle", "missing_parent", "cross_agent_parent", "parent_younger", "not_linked",
+    "feedback_not_linked", "dangling_id", "repeated_id", "one_way_link", "wrong_back_link", "count_differs",
+    "aggregate_differs", "utility_differs", "orphan_segment", "missing_memory",
 ];
 const TEXT: &[&str] = &["unreadable_value", "secret", "instruction", "hidden_characters"];
 
@@ -213,21 +196,8 @@ const CLEANABLE: &[&str] = &["secret", "hidden_characters"];
 
 /// Plain columns that findings use; others of this kind do not matter.
 const USED: &[&str] = &[
-    "id",
-    "agent_id",
-    "user_id",
-    "session_id",
-    "parent_id",
-    "profile_id",
-    "episode_id",
-    "execution_id",
-    "memory_id",
-    "message_hash",
-    "query",
-    "signal",
-    "started_at",
-    "ended_at",
-    "created_at",
+    "id", "agent_id", "user_id", "session_id", "parent_id", "profile_id", "episode_id", "execution_id", "memory_id",
+    "message_hash", "query", "signal", "started_at", "ended_at", "created_at",
 ];
 
 /// Columns of an entity to read: those that findings use, and all that may be unreadable or contain text. If text is
@@ -236,6 +206,7 @@ fn columns_read(entity: Entity, texts: bool) -> Vec<&'static str> {
     let read = |column: &&Column| match column.kind {
         _ if column.name == "has_vector" => false,
         _ if entity == Entity::Feedback && column.personal != Personal::Content => true,
+        _ if entity == Entity::Policy && ["status", "weights"].contains(&column.name) => true,
         ValueKind::Text | ValueKind::Time => USED.contains(&column.name) || texts && column.holds_words(),
         ValueKind::Json => texts || column.name == "metadata" || column.name == "prompt",
         _ => true,
@@ -431,6 +402,10 @@ impl Survey<'_> {
         if !self.wants(&["audit_break"]) {
             return Ok(());
         }
+        if let Some(rows) = self.store.unread_trail() {
+            self.not_applicable(&["audit_break"], &rows.told());
+            return Ok(());
+        }
         let verdict = match anchor::verify(self.store, &[]).await {
             Err(ChangeError::Refused(_)) => {
                 let why = if let Some(taken) = self.store.records().taken(None).await? {
@@ -586,10 +561,16 @@ impl Survey<'_> {
             let profiles = ["over_window", "window_is_zero", near::LEFT].contains(&kind);
             self.found(kind, Some(if profiles { Entity::Profile } else { Entity::Case }), tally);
         }
-        self.each(Entity::Policy, |row| bank.policy(row)).await?;
+        let mut versions = ActiveVersions::default();
+        self.each(Entity::Policy, |row| {
+            bank.policy(row);
+            versions.add(row);
+        })
+        .await?;
         let idle = bank.idle_policies()?;
         self.found("policy_without_cases", Some(Entity::Policy), idle);
-        self.unusable_policies().await?;
+        let unusable = versions.in_use().unusable.into_iter().map(|policy| policy.id);
+        self.found("unusable_policy", Some(Entity::Policy), FindingTally::of(unusable, self.most()));
         match self.lacks(Entity::Access) {
             Some(reason) => self.not_applicable(&["low_reward_often_recalled", "swamping_case"], &reason),
             None => self.each(Entity::Access, |row| bank.access(row)).await?,
@@ -598,17 +579,6 @@ impl Survey<'_> {
             self.found(kind, Some(Entity::Case), tally);
         }
         Ok(Some(bank.into_banks()?))
-    }
-
-    /// Policies in use whose weights cannot be read.
-    async fn unusable_policies(&mut self) -> Result<(), ChangeError> {
-        if !self.wants(&[UNUSABLE]) || self.spent || self.lacks(Entity::Policy).is_some() {
-            return Ok(());
-        }
-        let found = policies_in_use(self.store, &silent).await?;
-        let ids: BTreeSet<String> = found.unusable.into_iter().map(|policy| policy.id).collect();
-        self.found(UNUSABLE, Some(Entity::Policy), FindingTally::of(ids, self.most()));
-        Ok(())
     }
 
     async fn episodes(&mut self) -> Result<(), ChangeError> {

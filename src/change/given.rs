@@ -1,15 +1,13 @@
 //! Checks the values that a person gives for a row, for both `record` and `edit`: valid words for status and outcome,
 //! no columns that are set automatically, and no row without content.
 
-use serde_json::Value;
-
 use super::ChangeError;
 use super::batch::has_place;
 use super::import::bank;
 use super::operation::set_by;
 use crate::layout::BoundSource;
 use crate::memory::nearest::unknown;
-use crate::memory::{Entity, Row, vocabulary};
+use crate::memory::{Entity, Row, json, vocabulary};
 use crate::store::Store;
 
 /// The least and the greatest value of figures.
@@ -67,7 +65,7 @@ pub(super) fn check(source: &BoundSource, before: Option<&Row>, row: &Row) -> Re
     // A curated episode of a workflow is an event of an existing run: nothing else of it is stored.
     let is_event = source.write.as_ref().is_some_and(|write| write.event.is_some());
     for any in needed(entity).iter().filter(|_| !is_event) {
-        let is_empty = |row: &Row| any.iter().all(|column| says_nothing(row.get(column)));
+        let is_empty = |row: &Row| any.iter().all(|column| json::is_blank(row.get(column)));
         let places: Vec<&str> = any.iter().copied().filter(|column| has_place(source, column)).collect();
         if !places.is_empty() && is_empty(row) && !before.is_some_and(is_empty) {
             let columns = places.join("`, `");
@@ -107,16 +105,6 @@ fn needed(entity: Entity) -> &'static [&'static [&'static str]] {
         Entity::Access => &[&["query", "ids"]],
         // They are not recorded as rows.
         Entity::Feedback | Entity::UtilityEvent | Entity::Policy | Entity::AuditEntry => &[],
-    }
-}
-
-fn says_nothing(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::String(text) => text.trim().is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.is_empty(),
-        _ => false,
     }
 }
 

@@ -13,45 +13,83 @@ use crate::memory::{Entity, Row};
 use crate::store::StoreError;
 use crate::store::encode::{LocatedRow, plain_column};
 
+/// Deleted memories by id.
+type GoingMemories<'r> = HashMap<&'r str, &'r Row>;
+
+/// The last of a line of deleted memories, each superseding the one before it, and the remaining one that superseded
+/// it.
+type LineEnd<'r> = (&'r Row, Option<&'r str>);
+
 /// Adds to a draft that remaining memories are no longer linked to deleted ones.
 ///
 /// # Errors
 /// [`ChangeError::Refused`] for a value that cannot be stored; otherwise the engine's refusal.
 pub(super) async fn restore_current(draft: &mut Draft<'_>, located: &[LocatedRow<'_>]) -> Result<(), ChangeError> {
     let memories = || located.iter().filter(|found| found.row.entity == Entity::Memory);
-    let going: HashMap<&str, &Row> = memories().map(|found| (found.row.id(), &found.row)).collect();
+    let going: GoingMemories<'_> = memories().map(|found| (found.row.id(), &found.row)).collect();
+    let ends = ends(memories().map(|found| &found.row), &going);
+    let (mut heirs, mut followed) = (BTreeSet::new(), HashMap::new());
     for found in memories() {
-        let (last, heir) = end(&found.row, &going);
-        let mut followed = None;
+        let Some(end) = ends.get(found.row.id()).copied() else { continue };
+        heirs.extend(end.1);
         for id in superseded_by_it(found, &going) {
-            if lead_on(draft, found, id, (last, heir)).await? {
-                followed = Some(id);
+            if lead_on(draft, found, id, end).await? {
+                followed.insert(found.row.id(), id);
             }
         }
-        if let Some(heir) = heir {
-            name_earlier(draft, heir, found.row.id(), followed).await?;
-        }
+    }
+    for heir in heirs {
+        name_earlier(draft, heir, &ends, |last| before(last, &going, &followed)).await?;
     }
     Ok(())
 }
 
-/// The last of a chain of deleted memories, each superseding the one before it, and the remaining one that superseded
-/// it.
-fn end<'r>(row: &'r Row, going: &HashMap<&str, &'r Row>) -> (&'r Row, Option<&'r str>) {
-    let mut last = row;
-    for _ in going {
-        let Some(by) = last.get("metadata")["superseded_by"].as_str() else { break };
-        match going.get(by) {
-            Some(next) => last = *next,
-            None => return (last, Some(by)),
-        }
+/// The end of the line of each deleted memory. A circle ends where it begins again.
+fn ends<'r>(rows: impl Iterator<Item = &'r Row>, going: &GoingMemories<'r>) -> HashMap<&'r str, LineEnd<'r>> {
+    let mut ends: HashMap<&str, LineEnd<'r>> = HashMap::new();
+    for mut row in rows {
+        let mut line = Vec::new();
+        let end = loop {
+            if let Some(end) = ends.get(row.id()) {
+                break *end;
+            }
+            ends.insert(row.id(), (row, None));
+            line.push(row.id());
+            match link(row, "superseded_by") {
+                None => break (row, None),
+                Some(by) => match going.get(by) {
+                    Some(next) => row = next,
+                    None => break (row, Some(by)),
+                },
+            }
+        };
+        ends.extend(line.into_iter().map(|id| (id, end)));
     }
-    (last, None)
+    ends
+}
+
+/// The remaining memory before a deleted one, or before the first of the deleted ones that lead to it.
+fn before<'r>(mut id: &'r str, going: &GoingMemories<'r>, followed: &HashMap<&'r str, &'r str>) -> Option<&'r str> {
+    for _ in going {
+        if let Some(remaining) = followed.get(id) {
+            return Some(remaining);
+        }
+        let earlier = *going.get(link(going.get(id)?, "supersedes")?)?;
+        if link(earlier, "superseded_by") != Some(id) {
+            return None;
+        }
+        id = earlier.id();
+    }
+    None
+}
+
+fn link<'r>(row: &'r Row, name: &str) -> Option<&'r str> {
+    row.get("metadata")[name].as_str()
 }
 
 /// The ids of remaining memories that this one may have superseded.
 fn superseded_by_it<'r>(found: &'r LocatedRow<'_>, going: &HashMap<&str, &Row>) -> BTreeSet<&'r str> {
-    let named = found.row.get("metadata")["supersedes"].as_str();
+    let named = link(&found.row, "supersedes");
     if named.is_none() && is_linked(found.source) {
         return BTreeSet::new();
     }
@@ -74,7 +112,7 @@ async fn lead_on(
 ) -> Result<bool, ChangeError> {
     let Some(found) = seek(draft, id).await? else { return Ok(false) };
     let row = &going.row;
-    let by = found.row.get("metadata")["superseded_by"].as_str();
+    let by = link(&found.row, "superseded_by");
     let is_marked = found.row.text("status") == Some(SUPERSEDED);
     let is_its = by == Some(row.id()) || by.is_none() && is_marked && !is_linked(going.source);
     if !is_its || heir.is_none() && last.text("status") == Some(SUPERSEDED) {
@@ -117,19 +155,18 @@ fn status_before(found: &LocatedRow<'_>) -> Value {
     }
 }
 
-/// Makes the heir of a deleted memory name the one before that, or none.
-async fn name_earlier(
+/// Makes the heir of deleted memories name the one before them, or none, if it names one of them.
+async fn name_earlier<'r>(
     draft: &mut Draft<'_>,
     heir: &str,
-    going: &str,
-    earlier: Option<&str>,
+    ends: &HashMap<&'r str, LineEnd<'r>>,
+    before: impl Fn(&'r str) -> Option<&'r str>,
 ) -> Result<(), ChangeError> {
     let Some(found) = seek(draft, heir).await? else { return Ok(()) };
-    if found.row.get("metadata")["supersedes"].as_str() != Some(going) {
-        return Ok(());
-    }
+    let named = link(&found.row, "supersedes").and_then(|named| ends.get_key_value(named));
+    let Some((named, _)) = named.filter(|(_, (_, of_line))| *of_line == Some(heir)) else { return Ok(()) };
     let mut after = found.row.clone();
-    after.set("metadata", with_link(found.row.get("metadata"), "supersedes", earlier));
+    after.set("metadata", with_link(found.row.get("metadata"), "supersedes", before(named)));
     set_again(draft, &found, &after, &["metadata"]).await
 }
 

@@ -147,6 +147,10 @@ pub async fn state(store: &Store) -> Result<MigrationState, ChangeError> {
         applied: !s.is_pending(),
         migration: self::pending(s),
     };
+    let refused = match audit::shown(store) {
+        Err(hidden) => Some(hidden.to_string()),
+        Ok(()) => store.records().taken(own.as_ref()).await?.map(|taken| taken.to_string()),
+    };
     Ok(MigrationState {
         pending,
         applied: history.iter().map(|done| done.name.clone()).collect(),
@@ -156,7 +160,7 @@ pub async fn state(store: &Store) -> Result<MigrationState, ChangeError> {
         drift: drift(store, own.as_ref()).await?,
         foreign: store.schema().foreign_migrations().await?,
         layouts: layouts(store),
-        refused: store.records().taken(own.as_ref()).await?.map(|taken| taken.to_string()),
+        refused,
     })
 }
 

@@ -39,7 +39,7 @@ pub mod side;
 pub mod signal;
 pub mod suppress;
 pub mod undo;
-mod uses;
+pub mod uses;
 pub mod waiting;
 pub mod what_if;
 
@@ -253,13 +253,11 @@ pub async fn plan(store: &Store, operation: &Operation, author: &Author) -> Resu
 }
 
 /// A new id: a random UUID (version 4).
-#[must_use]
 pub fn new_id() -> String {
     uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string()
 }
 
 /// The current time, in the canonical spelling.
-#[must_use]
 pub fn now() -> String {
     crate::memory::time::spell_utc(chrono::Utc::now()).unwrap_or_default()
 }

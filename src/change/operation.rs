@@ -49,13 +49,11 @@ pub struct Pruning {
 
 impl Pruning {
     /// Whether a rule is named that applies alone, without the banks' own windows.
-    #[must_use]
     pub fn names_one(&self) -> bool {
         self.older_than.is_some() || self.below_reward.is_some() || self.duplicates
     }
 
     /// The command's arguments.
-    #[must_use]
     pub fn words(&self) -> Vec<String> {
         let window = match self.window {
             PruneWindow::Unsaid => None,
@@ -103,7 +101,6 @@ impl ImportFormat {
     pub const ALL: [ImportFormat; 3] = [ImportFormat::TauBench, ImportFormat::Memento, ImportFormat::Jsonl];
 
     /// The format's name.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             ImportFormat::TauBench => "tau-bench",
@@ -113,7 +110,6 @@ impl ImportFormat {
     }
 
     /// The unit of a file that is imported or skipped as a whole.
-    #[must_use]
     pub fn unit(self) -> &'static str {
         match self {
             ImportFormat::TauBench => "trajectory",
@@ -122,7 +118,6 @@ impl ImportFormat {
     }
 
     /// Parses a format's name.
-    #[must_use]
     pub fn parse(word: &str) -> Option<ImportFormat> {
         ImportFormat::ALL.into_iter().find(|format| format.word() == word)
     }
@@ -340,7 +335,6 @@ const FOLLOWING: &[(Entity, &str, &str)] = &[
 ];
 
 /// Explains what sets a column that cannot be set by hand; `None` for other columns.
-#[must_use]
 pub fn set_by(entity: Entity, column: &str) -> Option<&'static str> {
     FOLLOWING.iter().find(|(e, c, _)| *e == entity && *c == column).map(|(_, _, why)| *why)
 }
@@ -448,25 +442,21 @@ impl Operation {
     }
 
     /// Describes the operation in a few words.
-    #[must_use]
     pub fn title(&self) -> String {
         self.face().title
     }
 
     /// The id to type as confirmation of a grave change; `None` if it is the number of rows.
-    #[must_use]
     pub fn subject(&self) -> Option<&str> {
         self.face().subject
     }
 
     /// The arguments of its command after the database.
-    #[must_use]
     pub fn words(&self) -> Vec<String> {
         self.face().words
     }
 
     /// The reason, if the operation has one.
-    #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {
             Operation::Signal { reason, .. } | Operation::Hold { reason, .. } => reason.as_deref(),
@@ -475,7 +465,6 @@ impl Operation {
     }
 
     /// The values that the editor saw and wants, if the edit replaces only those.
-    #[must_use]
     pub fn wished(&self) -> Option<Change> {
         let Operation::Edit { entity, id, set, instead_of } = self else { return None };
         (!instead_of.is_empty()).then(|| Change {
@@ -494,7 +483,6 @@ impl Operation {
     }
 
     /// Whether it can change recalls by itself, rather than only prepare a later change.
-    #[must_use]
     pub fn touches_recall(&self) -> bool {
         !matches!(self, Operation::Window { .. } | Operation::TrainPolicy { .. })
     }
@@ -512,7 +500,6 @@ impl Operation {
 
 impl FeedbackFields {
     /// Returns the values that it sets, by column.
-    #[must_use]
     pub fn values(&self) -> Map<String, Value> {
         let values = [
             ("kind", self.kind.clone().map(Value::from)),

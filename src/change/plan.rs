@@ -124,13 +124,11 @@ pub struct Plan {
 
 impl Plan {
     /// Whether there is nothing to do.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.mutations.is_empty()
     }
 
     /// Counts of all mutations. A row that changes twice is one row.
-    #[must_use]
     pub fn count<'m>(mutations: impl IntoIterator<Item = &'m Mutation>) -> Counts {
         let (mut counts, mut updated) = (Counts::new(), HashSet::new());
         for mutation in mutations {
@@ -147,7 +145,6 @@ impl Plan {
     }
 
     /// The id that belongs to the rest of the plan.
-    #[must_use]
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         self.each_part(false, |part| hash.update(part));
@@ -155,7 +152,6 @@ impl Plan {
     }
 
     /// The file form of the plan: canonical JSON, on one line.
-    #[must_use]
     pub fn to_file(&self) -> String {
         let mut text = String::new();
         self.each_part(true, |part| text.push_str(part));
@@ -251,7 +247,6 @@ impl Plan {
     }
 
     /// The shape that commands print.
-    #[must_use]
     pub fn into_shown(mut self) -> ShownPlan {
         let fingerprint = self.fingerprint();
         self.changes.truncate(SHOWN);
@@ -339,7 +334,6 @@ pub struct Receipt {
 }
 
 /// SHA-256 of a value's canonical JSON, in hexadecimal digits.
-#[must_use]
 pub fn digest_of(value: &impl Serialize) -> String {
     let mut hash = Sha256::new();
     each_sorted(&plain(value), &mut |part| hash.update(part));
@@ -360,7 +354,6 @@ fn each_item(items: impl IntoIterator<Item: Serialize>, take: &mut dyn FnMut(&st
 }
 
 /// As [`canonical`], for a list of which only one item is held in memory.
-#[must_use]
 pub fn canonical_list(items: impl IntoIterator<Item: Serialize>) -> String {
     let mut text = String::new();
     each_item(items, &mut |part| text.push_str(part));
@@ -368,7 +361,6 @@ pub fn canonical_list(items: impl IntoIterator<Item: Serialize>) -> String {
 }
 
 /// SHA-256 of the canonical JSON of several values, one per line. Only one of them is held in memory.
-#[must_use]
 pub fn digest_of_each(values: impl Iterator<Item = Value>) -> String {
     let mut hash = Sha256::new();
     for value in values {
@@ -379,7 +371,6 @@ pub fn digest_of_each(values: impl Iterator<Item = Value>) -> String {
 }
 
 /// JSON with sorted keys and no whitespace: equal values always give the same text.
-#[must_use]
 pub fn canonical(value: &impl Serialize) -> String {
     let text = plain(value);
     let mut sorted = String::with_capacity(text.len());
@@ -396,7 +387,6 @@ fn plain(value: &impl Serialize) -> String {
 }
 
 /// Bytes of a value as JSON without blanks.
-#[must_use]
 pub fn json_length(value: &impl Serialize) -> usize {
     let mut length = ByteCount(0);
     _ = serde_json::to_writer(&mut length, value);

@@ -33,7 +33,6 @@ pub struct ReadBack {
 
 impl ReadBack {
     /// Begins with nothing read.
-    #[must_use]
     pub fn of(plan: &Plan) -> Self {
         let left = plan.changes.len().max(ROWS);
         let (altered, unseen, back) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());

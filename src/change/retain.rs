@@ -94,6 +94,7 @@ pub async fn overdue(
             })
             .await?;
         open.pages.check()?;
+        held.check()?;
         found.push((entity, tally.end()?));
     }
     Ok(found)
@@ -411,6 +412,7 @@ async fn take(
         let goes = format!("{{#}} of {} rows of {kind} {{goes|go}}", thousands(rows.of));
         draft.effects.extend(counted(located.len() - before, &goes));
     }
+    held.check()?;
     if !located.is_empty() && !draft.is_full() {
         remove::take(draft, &located, None).await?;
     }

@@ -25,14 +25,12 @@ pub struct HandleHashes(Option<Hmac<Sha256>>);
 
 impl HandleHashes {
     /// Those with a key.
-    #[must_use]
     pub fn new(key: &Key) -> Self {
         // HMAC takes keys of any length.
         HandleHashes(Hmac::new_from_slice(key).ok().map(|mac| mac.chain_update(TAG)))
     }
 
     /// HMAC-SHA256 of a handle, in any case and composition of its letters, in hexadecimal digits.
-    #[must_use]
     pub fn of(&self, handle: &str) -> String {
         let Some(mac) = self.0.clone() else { return String::new() };
         let letters = handle.trim().nfc().collect::<String>().to_lowercase();
@@ -41,14 +39,12 @@ impl HandleHashes {
 }
 
 /// As [`HandleHashes::of`], for one handle.
-#[must_use]
 pub fn hmac(key: &Key, handle: &str) -> String {
     HandleHashes::new(key).of(handle)
 }
 
 /// The words of a text that may be handles: all of it, its parts between blanks and quotes, and what these are made of next to
 /// `=` and `&`. What is next to `:` or `/` may be part of an id of someone else, such as `telegram:ann`.
-#[must_use]
 pub fn candidates(text: &str) -> HashSet<&str> {
     let mut words: HashSet<&str> = HashSet::new();
     if text.len() <= 320 {
@@ -85,7 +81,6 @@ impl<'s> Erased<'s> {
     }
 
     /// Whether a handle is one of theirs.
-    #[must_use]
     pub fn lists(&self, handle: &str) -> bool {
         self.listed.contains(&hmac(self.key, handle))
     }
@@ -116,13 +111,11 @@ impl<'s> Erased<'s> {
     }
 
     /// Whether a text names one of them.
-    #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
         candidates(text).into_iter().any(|word| self.listed.contains(&hmac(self.key, word)))
     }
 
     /// Whether a text within a part of a row does.
-    #[must_use]
     pub fn is_within(&self, part: JsonPart<'_>) -> bool {
         match part {
             JsonPart::Value(value) => self.is_within_value(value),
@@ -144,7 +137,6 @@ impl<'s> Erased<'s> {
     }
 
     /// Whether a row belongs to one of them, by its user.
-    #[must_use]
     pub fn owns(&self, row: &Row) -> bool {
         row.text("user_id").is_some_and(|user| self.is_in(user))
     }

@@ -1,7 +1,7 @@
 //! Statistics of the memories that episodes used: number of uses, and mean utility of the episodes, if the layout
 //! stores them with the memory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
 use serde_json::Value;
@@ -12,14 +12,24 @@ use super::feedback::writable;
 use super::remove::CHANGING;
 use super::{ChangeError, batch};
 use crate::layout::BoundSource;
-use crate::memory::{Entity, Row, agreeing, score, thousands, utility};
+use crate::memory::packed::pages::PageStore;
+use crate::memory::utility::{self, LatestUses};
+use crate::memory::{Entity, Row, agreeing, score, thousands};
 use crate::store::Store;
 use crate::store::encode::{GivenValue, LocatedRow, plain_column, table_of};
-use crate::store::fetched::FetchedValue;
+use crate::store::fetched::{FetchedValue, as_text};
+use crate::store::row_list::RowList;
+use crate::store::scratch::scratch;
 use crate::store::stored::StoredRows;
 
 /// Episodes per query by id.
 const ASKED: usize = 500;
+/// Links whose episodes are read together.
+const LINKS: usize = 2_048;
+/// Bytes of links in memory.
+const ROOM: usize = 4 << 20;
+/// Columns of an episode that decide the utility of the memories it used.
+pub const WORTH: [&str; 3] = ["id", "started_at", "utility"];
 
 /// Updates the memories that an episode used for its new utility; `episode` is the row after the change, `linked` are
 /// memories that the same plan links to it. Does nothing if memories are not stored with a utility or a number of uses.
@@ -107,27 +117,54 @@ async fn utility_of(
 ) -> Result<Option<f64>, ChangeError> {
     let others: Vec<&str> =
         users.iter().map(String::as_str).filter(|id| changed.is_none_or(|row| row.id() != *id)).collect();
-    // Newest first: start, utility and id.
-    let mut latest: Vec<(String, f64, String)> = Vec::new();
-    let mut take = |row: &Row| {
-        if latest.iter().any(|(_, _, known)| known == row.id()) {
-            return;
-        }
-        let started = row.text("started_at").unwrap_or_default().to_owned();
-        latest.push((started, utility::of_use(row.number("utility")), row.id().to_owned()));
-        latest.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
-        latest.truncate(utility::LATEST);
-    };
-    changed.into_iter().for_each(&mut take);
-    let columns = ["id", "started_at", "utility"];
+    let mut latest = LatestUses::default();
+    changed.into_iter().for_each(|row| latest.add(row));
     for others in others.chunks(ASKED) {
         let take = |row: Row, _| {
-            take(&row);
+            latest.add(&row);
             ControlFlow::Continue(())
         };
-        store.each_related(Entity::Episode, "id", others, &columns, take).await?;
+        store.each_related(Entity::Episode, "id", others, &WORTH, take).await?;
     }
-    Ok(utility::of_memory(latest.into_iter().map(|(_, utility, _)| utility)))
+    Ok(latest.utility())
+}
+
+/// Passes the memory and these columns of the episode to `each`, for each link to one of some memories that `counts`
+/// accepts by its memory and episode. The links may be very many, and are not held in memory.
+///
+/// # Errors
+/// The engine's refusal, or a scratch file failed.
+pub async fn each_use(
+    store: &Store,
+    memories: &[String],
+    columns: &[&str],
+    mut counts: impl FnMut(&str, &str) -> bool + Send,
+    mut each: impl FnMut(&str, &Row) + Send,
+) -> Result<(), ChangeError> {
+    let mut links = RowList::new(&PageStore::new(ROOM, scratch));
+    let take = |link: Row, _| {
+        if let (Some(memory), Some(episode)) = (link.text("memory_id"), link.text("episode_id"))
+            && counts(memory, episode)
+        {
+            links.push(&[memory, episode].map(|id| FetchedValue::Text(id.to_owned())));
+        }
+        ControlFlow::Continue(())
+    };
+    store.each_related(Entity::MemoryLink, "memory_id", memories, &["memory_id", "episode_id"], take).await?;
+    for from in (0..links.len()).step_by(LINKS) {
+        let mut users: HashMap<String, Vec<String>> = HashMap::new();
+        for link in links.rows(from..from + LINKS) {
+            let mut ends = link.iter().filter_map(as_text);
+            if let (Some(memory), Some(episode)) = (ends.next(), ends.next()) {
+                users.entry(episode).or_default().push(memory);
+            }
+        }
+        let ids: Vec<&String> = users.keys().collect();
+        for episode in store.related_columns(Entity::Episode, "id", &ids, Some(columns)).await? {
+            users.get(episode.id()).into_iter().flatten().for_each(|memory| each(memory, &episode));
+        }
+    }
+    Ok(links.check()?)
 }
 
 /// Combines the links of merged memories: adds those that the remaining one lacks, and sets its usage columns. More

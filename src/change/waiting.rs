@@ -25,13 +25,11 @@ pub struct WaitingTries {
 
 impl WaitingTries {
     /// Begins with the time limit for a person.
-    #[must_use]
     pub fn begin() -> Self {
         Self::up_to(PERSON)
     }
 
     /// Waits that long in all.
-    #[must_use]
     pub fn up_to(whole: Duration) -> Self {
         WaitingTries { whole, spent: Duration::ZERO, tries: 0, began: Instant::now() }
     }
@@ -43,7 +41,6 @@ impl WaitingTries {
     }
 
     /// Whether there was no retry yet.
-    #[must_use]
     pub fn is_first(&self) -> bool {
         self.tries == 0
     }
@@ -71,7 +68,6 @@ impl WaitingTries {
     }
 
     /// The error when the time is over.
-    #[must_use]
     pub fn gave_up(&self, error: &WriteError) -> ChangeError {
         let seconds = self.whole.as_secs();
         ChangeError::Failed(format!("{error}; gave up after {seconds} s. Try again when it has finished"))

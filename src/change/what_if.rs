@@ -12,7 +12,7 @@ use crate::memory::{Entity, thousands};
 use crate::recall::what_if::WhatIf;
 use crate::store::Store;
 use crate::store::encode::{plain_column, table_of};
-use crate::store::fetched::FetchedValue;
+use crate::store::fetched::as_text;
 use crate::store::stored::{Cell, Mutation, StoredRows};
 
 pub use crate::lab::what_if::{BUDGET, KeptQuestion};
@@ -117,11 +117,6 @@ fn touched(store: &Store, mutations: &[Mutation]) -> BTreeSet<(Entity, String)> 
 /// The ids of given rows.
 fn ids(source: &BoundSource, rows: &StoredRows) -> Vec<String> {
     let place = plain_column(source, "id").and_then(|(id, _)| rows.by.iter().position(|by| by == id));
-    let text = |raw: &FetchedValue| match raw {
-        FetchedValue::Text(text) => Some(text.clone()),
-        FetchedValue::Integer(number) => Some(number.to_string()),
-        _ => None,
-    };
     let Some(place) = place else { return Vec::new() };
-    rows.keys.iter().filter_map(|key| text(key.get(place)?)).collect()
+    rows.keys.iter().filter_map(|key| as_text(key.get(place)?)).collect()
 }

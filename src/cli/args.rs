@@ -211,10 +211,22 @@ fn is_of_trail(entity: &str) -> bool {
 }
 
 impl Command {
+    /// Whether the command shows what is there and changes nothing, so that damaged pages are read past. A test of
+    /// a layout needs all rows; the console and the demo open their databases by themselves.
+    pub fn looks(&self) -> bool {
+        match self {
+            Command::Console { .. }
+            | Command::Demo { .. }
+            | Command::Layouts { command: Some(LayoutCommand::Test { .. }) } => false,
+            Command::Change(command) => command.looks(),
+            Command::Backfill(asked) => !asked.names_one(),
+            _ => true,
+        }
+    }
+
     /// Whether the command looks at rows as they are and at nothing else, so that a standby will do. The trail is read where it
     /// is written: a standby that is behind would look like a trail that was cut. So is what a person is given of their data.
-    #[must_use]
-    pub fn looks(&self) -> bool {
+    pub fn suits_standby(&self) -> bool {
         match self {
             Command::List { entity, as_of, .. } | Command::Show { entity, as_of, .. } => {
                 as_of.is_none() && !is_of_trail(entity)

@@ -1,6 +1,5 @@
 //! `audit`: the trail listed, verified, anchored, and a replaced database accepted.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
@@ -8,16 +7,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::columns::{cell, zone_of};
-use super::context::Session;
 use super::document::RowsDocument;
 use super::doing::By;
 use super::doing::author;
-use super::failure::CommandFailure;
 use super::input::read_input;
 use super::look::TABLE;
 use super::options::{Format, at_least_one};
-use super::output;
 use super::table::{CellShape, PrintedColumn};
+use super::{CommandFailure, Session, output};
 use crate::change::anchor;
 use crate::change::audit::{self, Anchor};
 use crate::change::plan::Counts;
@@ -64,7 +61,6 @@ pub enum AuditCommand {
 /// Bytes that a file of anchors may have.
 const ANCHOR_BYTES: u64 = 64 << 20;
 
-/// Runs the commands on the trail.
 pub async fn run(session: &Session<'_>, command: &AuditCommand) -> Result<(), CommandFailure> {
     if session.format() == Format::Csv && !matches!(command, AuditCommand::List { .. }) {
         return Err(output::no_table());
@@ -82,7 +78,7 @@ const PAGE: usize = 100;
 
 async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Result<(), CommandFailure> {
     let store = session.store().await?;
-    let mut reader = EntryReader { store: &store, before, left: limit, is_masked: session.mask().is_some() };
+    let mut reader = EntryReader { session, store, before, left: limit };
     match session.format() {
         Format::Json => {
             let mut document = RowsDocument::begin();
@@ -108,7 +104,9 @@ async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Resul
         Format::Csv => {
             let mut header = Some(COLUMNS);
             while let Some(rows) = reader.next().await? {
-                if !output::piped_open(|out| print_csv(out, header.take(), &rows))? {
+                let rows = rows.iter().map(|row| json!(row));
+                let fields = rows.map(|row| COLUMNS.map(|column| output::csv_field(&row[column])));
+                if !output::piped_open(|out| output::csv(out, header.take(), fields))? {
                     break;
                 }
             }
@@ -146,11 +144,11 @@ async fn list(session: &Session<'_>, limit: usize, before: Option<i64>) -> Resul
 
 /// Reads entries, the newest first, a page at a time.
 struct EntryReader<'s> {
-    store: &'s Store,
+    session: &'s Session<'s>,
+    store: Store,
     /// Only entries before this number are read next.
     before: Option<i64>,
     left: usize,
-    is_masked: bool,
 }
 
 impl EntryReader<'_> {
@@ -166,7 +164,13 @@ impl EntryReader<'_> {
             return Ok(None);
         }
         let most = self.left.min(PAGE);
-        let mut rows = audit::latest(self.store, self.before, most).await?;
+        let mut rows = match audit::latest(&self.store, self.before, most).await {
+            Ok(rows) => rows,
+            Err(error) => {
+                self.store = self.session.past(error.into()).await?;
+                audit::latest(&self.store, self.before, most).await?
+            }
+        };
         self.left -= most;
         // If entries are missing, those before them are read next.
         let missing = || self.before.map(|before| before.saturating_sub(most as i64));
@@ -174,7 +178,7 @@ impl EntryReader<'_> {
         if self.before.is_none() {
             self.left = 0;
         }
-        if self.is_masked {
+        if self.session.mask().is_some() {
             rows.iter_mut().for_each(|row| (row.changes, row.reason) = (None, None));
         }
         Ok(Some(rows))
@@ -187,20 +191,7 @@ struct AfterEntries {
     next: Option<i64>,
 }
 
-/// Columns of CSV.
 const COLUMNS: [&str; 8] = ["seq", "at", "actor", "action", "public", "reason", "changes", "hash"];
-
-fn print_csv(out: &mut dyn Write, header: Option<[&str; 8]>, rows: &[ListedEntry]) -> io::Result<()> {
-    let mut csv = csv::Writer::from_writer(out);
-    if let Some(header) = header {
-        csv.write_record(header)?;
-    }
-    for row in rows {
-        let row = json!(row);
-        csv.write_record(COLUMNS.map(|column| output::csv_field(&row[column])))?;
-    }
-    csv.flush()
-}
 
 fn as_cells(row: &ListedEntry) -> Vec<SafeText> {
     let width = output::width();

@@ -1,17 +1,14 @@
 //! Backfills from the command line: lists, plans, runs, pauses, resumes and cancels them.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::context::Session;
 use super::doing::{By, author, mask_changes, standing};
-use super::failure::CommandFailure;
-use super::options::Format;
-use super::{output, progress};
+use super::{CommandFailure, Format, Session, output, progress};
 use crate::change::anchor;
 use crate::job::backfill::{self, ALL, BackfillArguments, BackfillKind};
 use crate::job::plan::{JobBeat, JobMove, JobProgress, JobSettings, JobState, JobWish};
@@ -42,7 +39,6 @@ pub struct Backfill {
     /// `utility`: derive signals from feedback for episodes that have none.
     #[arg(long)]
     from_feedback: bool,
-    /// Author of the change, and the reason.
     #[command(flatten)]
     by: By,
 }
@@ -55,13 +51,11 @@ fn rate(text: &str) -> Result<f64, String> {
 
 impl Backfill {
     /// Whether one is planned, done or told something, and not all listed.
-    #[must_use]
     pub fn names_one(&self) -> bool {
         !self.words.is_empty()
     }
 }
 
-/// Runs the command.
 pub async fn run(session: &Session<'_>, asked: &Backfill) -> Result<(), CommandFailure> {
     let words: Vec<&str> = asked.words.iter().map(String::as_str).collect();
     check_options(&words, asked)?;
@@ -167,9 +161,7 @@ async fn plan(session: &Session<'_>, kind: &BackfillKind, given: BackfillArgumen
     let mut shown = plan.into_shown();
     shown.more.extend(more.map(|(name, value)| (name.to_owned(), value)));
     output::shape(session.format(), &shown)?;
-    if std::io::stderr().is_terminal() {
-        output::tell("this is a plan; nothing was written. --apply does it");
-    }
+    output::tell_planned();
     Ok(())
 }
 

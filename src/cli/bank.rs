@@ -33,7 +33,6 @@ pub struct Prune {
     /// Fill a window with cases that differ first.
     #[arg(long)]
     pub keep_diverse: bool,
-    /// Options for handling the plan.
     #[command(flatten)]
     pub doing: Doing,
 }
@@ -44,7 +43,6 @@ pub struct Cases {
     /// Their ids.
     #[arg(required = true, value_name = "CASE")]
     pub cases: Vec<String>,
-    /// Options for handling the plan.
     #[command(flatten)]
     pub doing: Doing,
 }
@@ -57,8 +55,6 @@ fn window(text: &str) -> Result<PruneWindow, String> {
 }
 
 impl Prune {
-    /// The rules that are asked for.
-    #[must_use]
     pub fn rules(&self) -> Pruning {
         Pruning {
             user: self.user.clone(),
@@ -82,17 +78,12 @@ pub enum ProfileCommand {
         /// Number of cases; `all` keeps every one.
         #[arg(long, allow_negative_numbers = true)]
         window: String,
-        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
 }
 
 impl ProfileCommand {
-    /// Returns the operation asked for, and the options for handling its plan.
-    ///
-    /// # Errors
-    /// A window that is not a number.
     pub fn operation(&self) -> Result<(Operation, &Doing), CommandFailure> {
         let ProfileCommand::Set { id, window, doing } = self;
         let window = match window.as_str() {

@@ -6,11 +6,9 @@ use clap::Subcommand;
 
 use super::audit::AuditCommand;
 use super::bank::{Cases, ProfileCommand, Prune};
-use super::context::Session;
 use super::copy::CopyArgs;
 use super::doing::{By, Doing, PLAN_BYTES, author, carry_out, print_receipt};
 use super::edit::{EditArgs, MergeArgs, RemoveArgs, SupersedeArgs};
-use super::failure::CommandFailure;
 use super::feedback::FeedbackCommand;
 use super::import::ImportArgs;
 use super::input::read_input;
@@ -20,7 +18,7 @@ use super::policy::PolicyCommand;
 use super::purge::PurgeArgs;
 use super::retain::RetainArgs;
 use super::signal::SignalArgs;
-use super::{audit, copy, import, jobs, look, migrate, policy, purge};
+use super::{CommandFailure, Session, audit, copy, import, jobs, look, migrate, policy, purge};
 use crate::change::purge::KeptPlan;
 use crate::change::{self, Operation, Plan, anchor};
 
@@ -32,7 +30,6 @@ const RECORD_BYTES: u64 = 4 << 20;
 pub enum ChangeCommand {
     /// Add, edit or remove feedback, with id lists, back-links and aggregate.
     Feedback {
-        /// Action on feedback.
         #[command(subcommand)]
         command: FeedbackCommand,
     },
@@ -44,7 +41,6 @@ pub enum ChangeCommand {
         child: String,
         /// The episode it follows.
         parent: String,
-        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
@@ -52,7 +48,6 @@ pub enum ChangeCommand {
     Unlink {
         /// The episode.
         child: String,
-        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
@@ -66,7 +61,6 @@ pub enum ChangeCommand {
         /// success, partial, failure or aborted.
         #[arg(long)]
         outcome: Option<String>,
-        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
@@ -85,7 +79,6 @@ pub enum ChangeCommand {
         entity: String,
         /// The file; `-` for standard input.
         file: PathBuf,
-        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
@@ -93,7 +86,6 @@ pub enum ChangeCommand {
     Import(ImportArgs),
     /// Change a bank's settings.
     Profile {
-        /// Action on a profile.
         #[command(subcommand)]
         command: ProfileCommand,
     },
@@ -103,7 +95,6 @@ pub enum ChangeCommand {
     Retain(RetainArgs),
     /// Jobs without a console, for cron and systemd: jobs run --until-idle --metrics mnemoscope.prom
     Jobs {
-        /// Action on jobs.
         #[command(subcommand)]
         command: JobsCommand,
     },
@@ -117,7 +108,6 @@ pub enum ChangeCommand {
     Undo {
         /// Number of the entry.
         seq: i64,
-        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
@@ -125,7 +115,6 @@ pub enum ChangeCommand {
     Apply {
         /// The file; `-` for standard input.
         file: PathBuf,
-        /// Author of the change, and the reason.
         #[command(flatten)]
         by: By,
     },
@@ -133,7 +122,6 @@ pub enum ChangeCommand {
     Migrate(MigrateArgs),
     /// Retrieval policies: list, train, activate, evaluate.
     Policy {
-        /// Action on policies.
         #[command(subcommand)]
         command: PolicyCommand,
     },
@@ -143,7 +131,6 @@ pub enum ChangeCommand {
     Hold {
         /// The person: id, e-mail, name, session or profile.
         subject: String,
-        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
@@ -151,13 +138,11 @@ pub enum ChangeCommand {
     Unhold {
         /// The person.
         subject: String,
-        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
     /// The audit trail: list, verify, anchor, accept.
     Audit {
-        /// Action on the audit trail.
         #[command(subcommand)]
         command: AuditCommand,
     },
@@ -165,17 +150,20 @@ pub enum ChangeCommand {
 
 impl ChangeCommand {
     /// Whether it changes the database, or plans to; the others read.
-    #[must_use]
     pub fn changes(&self) -> bool {
-        !matches!(
+        !self.looks() && !matches!(self, ChangeCommand::Audit { .. })
+    }
+
+    /// Whether it only reads.
+    pub fn looks(&self) -> bool {
+        matches!(
             self,
-            ChangeCommand::Audit { .. }
+            ChangeCommand::Audit { command: AuditCommand::List { .. } | AuditCommand::Verify { .. } }
                 | ChangeCommand::Policy { command: PolicyCommand::List { .. } | PolicyCommand::Evaluate { .. } }
         )
     }
 }
 
-/// Runs a command that changes something.
 pub async fn run(session: &Session<'_>, command: &ChangeCommand) -> Result<(), CommandFailure> {
     let (operation, doing) = match command {
         ChangeCommand::Feedback { command } => command.operation()?,

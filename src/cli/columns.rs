@@ -18,7 +18,6 @@ const PREVIEW: usize = 400;
 const WHOLE: usize = 4_000;
 
 /// Letters that a table reads of each text: megabytes need not be read for it.
-#[must_use]
 pub fn preview() -> usize {
     output::width().map_or(WHOLE, |_| PREVIEW)
 }
@@ -34,7 +33,6 @@ pub fn report_cut_texts<'t>(mut texts: impl Iterator<Item = &'t str>) {
 type Shown = (&'static str, &'static str, CellShape, u8);
 
 /// The columns of an entity's table, from left to right: what a next command takes first, the widest text last.
-#[must_use]
 pub fn shown(entity: Entity) -> &'static [Shown] {
     use CellShape::{Number, Text, Word};
     match entity {
@@ -165,13 +163,11 @@ pub fn shown(entity: Entity) -> &'static [Shown] {
 }
 
 /// The canonical columns that an entity's table reads.
-#[must_use]
 pub fn read(entity: Entity) -> Vec<&'static str> {
     shown(entity).iter().map(|(column, ..)| *column).collect()
 }
 
 /// The columns and cells of an entity's table, and the offsets from UTC of the times in it where they differ.
-#[must_use]
 pub fn table(
     entity: Entity,
     rows: &[Row],
@@ -211,7 +207,6 @@ fn cell_of(row: &Row, column: &str, kind: ValueKind, width: Option<usize>) -> Sa
 }
 
 /// A value in a table's cell: times local and to the minute, numbers to three places, JSON by what it says.
-#[must_use]
 pub fn cell(kind: ValueKind, value: &Value, width: Option<usize>) -> SafeText {
     let text = |text: &str| width.map_or_else(|| SafeText::new(text), |_| SafeText::limited(text, PREVIEW));
     match value {
@@ -231,13 +226,11 @@ pub fn cell(kind: ValueKind, value: &Value, width: Option<usize>) -> SafeText {
 }
 
 /// A canonical time as people read it here: `2026-02-04 11:00`. What is not a time stays as it is.
-#[must_use]
 pub fn short(time: &str) -> String {
     local(time).map_or_else(|| time.to_owned(), |moment| moment.format("%Y-%m-%d %H:%M").to_string())
 }
 
 /// The zone of times on screen, as a heading says it: `UTC`, `+01:00`, or `local` where they have several.
-#[must_use]
 pub fn zone_of<'t>(times: impl IntoIterator<Item = &'t str>) -> Option<String> {
     let offsets: BTreeSet<i32> =
         times.into_iter().filter_map(|time| Some(local(time)?.offset().local_minus_utc())).collect();

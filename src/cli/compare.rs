@@ -6,11 +6,9 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::context::Session;
-use super::failure::CommandFailure;
 use super::look::{entity, mask_rows};
-use super::options::Format;
 use super::output::{self, csv_field};
+use super::{CommandFailure, Format, Session};
 use crate::memory::compare::{PieceOf, TextPiece, compare};
 use crate::memory::json::JsonPart;
 use crate::ui::text::SafeText;
@@ -77,18 +75,16 @@ pub(super) async fn run(session: &Session<'_>, asked: &Compare) -> Result<(), Co
     match session.format() {
         Format::Json => output::json(&shown()),
         Format::Jsonl => output::piped(|out| fields.iter().try_for_each(|field| output::json_line(out, field))),
-        Format::Csv => output::piped(|out| csv(out, &fields)),
+        Format::Csv => {
+            let row = |field: &ComparedField<'_>| {
+                let [first, second] = field.values.map(csv_field);
+                [csv_field(&Value::from(field.column)), field.same.to_string(), first, second]
+            };
+            let headings = ["column", "same", "first", "second"];
+            output::piped(|out| output::csv(out, Some(headings), fields.iter().map(row)))
+        }
         Format::Table => output::piped(|out| print(out, &fields)),
     }
-}
-
-fn csv(out: &mut dyn Write, fields: &[ComparedField<'_>]) -> std::io::Result<()> {
-    let mut csv = csv::Writer::from_writer(out);
-    csv.write_record(["column", "same", "first", "second"])?;
-    for ComparedField { column, same, values: [first, second], .. } in fields {
-        csv.write_record([csv_field(&Value::from(*column)), same.to_string(), csv_field(*first), csv_field(*second)])?;
-    }
-    csv.flush()
 }
 
 fn print(out: &mut dyn Write, fields: &[ComparedField<'_>]) -> std::io::Result<()> {

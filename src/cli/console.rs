@@ -15,7 +15,7 @@ use super::ink::ColourSurroundings;
 use super::log::HeldLines;
 use super::options::{Global, When};
 use crate::config::{self, Config, DatabaseProfile};
-use crate::console::core::key_map::KeyMap;
+use crate::console::core::KeyMap;
 use crate::console::core::request::KnownDatabase;
 use crate::memory::mask::Mask;
 use crate::memory::nearest::unknown;
@@ -129,6 +129,7 @@ fn doors(session: &Session<'_>) -> shell::Doors {
                 config: &config,
                 changes: false,
                 looks: false,
+                suits_standby: false,
                 damage: Damage::default(),
             };
             door(&session, Some(&named)).map_err(told)?.ok_or_else(|| "no database is named".to_owned())

@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use strsim::osa_distance;
 
-use super::failure::CommandFailure;
 use super::options::{Format, Global};
-use super::{output, progress};
+use super::{CommandFailure, output, progress};
 use crate::config::{self, Config, DatabaseProfile, Embedding};
 use crate::lab::embed::Endpoint;
 use crate::lab::people;
@@ -17,12 +16,11 @@ use crate::memory::invocation::Invocation;
 use crate::memory::mask::Mask;
 use crate::memory::nearest::{nearest, unknown};
 use crate::memory::veil::Veil;
-use crate::store::{DAMAGED, OpenError, OpenOptions, Store, StoreError, Target};
+use crate::store::{OpenError, OpenOptions, Store, StoreError, Target};
 
 /// Letters of a word of which one may be wrong, for it to be taken for a handle that was misspelt.
 const MISSPELT: usize = 4;
 
-/// Message that no database is named.
 pub(super) const NO_DATABASE: &str = "no database is named: use -d DATABASE, MNEMOSCOPE_DATABASE, DATABASE_URL or a default \
      profile; `mnemoscope demo` makes one to try";
 
@@ -30,16 +28,16 @@ pub(super) const NO_DATABASE: &str = "no database is named: use -d DATABASE, MNE
 pub struct Session<'a> {
     /// Options for every command.
     pub global: &'a Global,
-    /// The names of all commands.
     pub commands: fn() -> Vec<String>,
     /// The database, as far as the command line names one.
     pub database: Option<&'a str>,
-    /// The settings.
     pub config: &'a Config,
     /// The command changes a database, or plans to.
     pub changes: bool,
-    /// Whether the command only reads rows, so that a standby will do.
+    /// The command shows what is there: damaged pages are read past.
     pub looks: bool,
+    /// The command reads rows from a standby, if there is one.
+    pub suits_standby: bool,
     /// Damage that the command met.
     pub damage: Damage,
 }
@@ -55,14 +53,12 @@ pub struct Damage {
 
 impl Session<'_> {
     /// The output format: the requested one, else a table on a terminal and JSON in a pipe.
-    #[must_use]
     pub fn format(&self) -> Format {
         let default = if std::io::stdout().is_terminal() { Format::Table } else { Format::Json };
         self.global.format.unwrap_or(default)
     }
 
     /// The mask, when personal values are not to be shown.
-    #[must_use]
     pub fn mask(&self) -> Option<Mask> {
         let by_profile = self.profile_named(None).is_some_and(|p| p.mask);
         (self.global.mask || by_profile).then(|| Mask::new(config::mask_key()))
@@ -70,7 +66,6 @@ impl Session<'_> {
 
     /// A cursor for output: sealed if values are masked, since it contains values of a row. `None` if there is none, or
     /// if it cannot be sealed.
-    #[must_use]
     pub fn printed_cursor(&self, cursor: Option<String>) -> Option<String> {
         match self.mask() {
             Some(mask) => mask.sealed(&cursor?),
@@ -82,7 +77,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// Code 2 for one that was sealed with another key.
-    pub fn typed_cursor(&self, typed: Option<&str>) -> Result<Option<String>, CommandFailure> {
+    pub fn typed_cursor(typed: Option<&str>) -> Result<Option<String>, CommandFailure> {
         match typed {
             Some(sealed) if Mask::is_sealed(sealed) => {
                 Mask::new(config::mask_key()).opened(sealed).map(Some).ok_or_else(|| StoreError::Cursor.into())
@@ -92,14 +87,12 @@ impl Session<'_> {
     }
 
     /// Whether a bar or a line of progress is shown on standard error.
-    #[must_use]
     pub fn shows_progress(&self) -> bool {
         std::io::stderr().is_terminal() && !self.global.no_progress && !self.global.quiet
     }
 
     /// Returns the endpoint for vectors of texts, or the reason why the profile's is not usable; `None` if no profile
     /// names one.
-    #[must_use]
     pub fn endpoint(&self, named: Option<&str>) -> Option<Result<Endpoint, String>> {
         Some(endpoint(self.profile_named(named)?.embedding.as_ref()?))
     }
@@ -214,18 +207,20 @@ impl Session<'_> {
     /// # Errors
     /// No database was named, or it cannot be opened.
     pub async fn store(&self) -> Result<Store, CommandFailure> {
+        let store = self.described_store().await?;
+        Session::tell_damage(&store);
+        Ok(store)
+    }
+
+    /// The same for an answer that contains the notes on the database.
+    ///
+    /// # Errors
+    /// As [`Session::store`].
+    pub async fn described_store(&self) -> Result<Store, CommandFailure> {
         let Some((target, options)) = self.target(None)? else {
             return Err(CommandFailure::usage(NO_DATABASE));
         };
-        // What looks needs no other server than the one where rows are looked at; what does not needs that one alone.
-        let reads_past_damage = self.damage.is_met.load(Ordering::Relaxed);
-        let options = OpenOptions { reads_past_damage, ..options };
-        let opened = Store::open_for(self.looks, &target, &options).await;
-        let store = opened.map_err(|error| self.unopened(error))?;
-        if reads_past_damage {
-            self.damage.takes_rows.store(store.is_partial(), Ordering::Relaxed);
-            store.notes().iter().for_each(|note| output::afterwards(format!("note: {note}")));
-        }
+        let store = self.opened(&target, options).await?;
         if let Some(reason) = store.recognised().closed().filter(|_| self.changes) {
             return Err(CommandFailure::refused(reason));
         }
@@ -241,13 +236,38 @@ impl Session<'_> {
         Ok(store)
     }
 
+    /// Opens a database, or what can be read of it once a damaged page was met.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(super) async fn opened(&self, target: &Target, options: OpenOptions) -> Result<Store, CommandFailure> {
+        // What looks needs no other server than the one where rows are looked at; what does not needs that one alone.
+        let options = OpenOptions { reads_past_damage: self.damage.is_met.load(Ordering::Relaxed), ..options };
+        let opened = Store::open_for(self.suits_standby, target, &options).await;
+        let store = opened.map_err(|error| self.unopened(error))?;
+        let takes_rows = store.unread().is_some_and(|tables| !tables.is_empty());
+        self.damage.takes_rows.store(takes_rows, Ordering::Relaxed);
+        Ok(store)
+    }
+
+    /// Says which rows are missing if damaged pages are read past.
+    pub(super) fn tell_damage(store: &Store) {
+        if store.unread().is_some() {
+            store.notes().iter().for_each(|note| output::afterwards(format!("note: {note}")));
+        }
+    }
+
+    /// Whether a failure is the first damaged page of a command that reads past it, as it does from now on.
+    pub(super) fn meets(&self, failure: &CommandFailure) -> bool {
+        self.looks && failure.is_damage && !self.damage.is_met.swap(true, Ordering::Relaxed)
+    }
+
     /// Opens the database again where an answer meets a damaged page: all rows that can be read are in it.
     ///
     /// # Errors
     /// The failure itself where it is another one, or no rows are looked at; as [`Session::store`].
     pub async fn past(&self, failure: CommandFailure) -> Result<Store, CommandFailure> {
-        let is_first = self.looks && failure.is_damage() && !self.damage.is_met.swap(true, Ordering::Relaxed);
-        if is_first { self.store().await.map_err(|_| failure) } else { Err(failure) }
+        if self.meets(&failure) { self.store().await.map_err(|_| failure) } else { Err(failure) }
     }
 
     /// Says that rows are missing in an answer that was read past a damaged page.
@@ -259,12 +279,12 @@ impl Session<'_> {
             return Ok(());
         }
         let words = "the answer is not complete: a page of the database is damaged, and rows on it cannot be read";
-        Err(CommandFailure { remedy: Some(DAMAGED.to_owned()), ..CommandFailure::incomplete(words) })
+        Err(CommandFailure::incomplete(words).with_damage())
     }
 
     /// Names the tables of which a page is damaged in the failure that it caused.
     pub(super) async fn named_damage(&self, mut failure: CommandFailure) -> CommandFailure {
-        if failure.is_damage()
+        if failure.is_damage
             && let Ok(store) = self.store().await
             && let Ok(tables) = store.raw().damaged(&[]).await
             && !tables.is_empty()

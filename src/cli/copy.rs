@@ -16,10 +16,9 @@ use self::chosen::Chosen;
 use self::compared::compared;
 use super::context::{Damage, Session};
 use super::doing::{By, author};
-use super::failure::CommandFailure;
 use super::look::write_export;
-use super::output;
 use super::part_totals::PartTotals;
+use super::{CommandFailure, output};
 use crate::change;
 use crate::change::import::{self, ImportPart, ImportProgress};
 use crate::change::operation::ImportFormat;
@@ -49,7 +48,6 @@ pub struct CopyArgs {
     /// Apply the plan and print the receipt; without this the plan is printed and nothing is written.
     #[arg(long)]
     pub apply: bool,
-    /// Author of the change, and the reason.
     #[command(flatten)]
     pub by: By,
 }
@@ -155,6 +153,7 @@ async fn put_all(
     copied: &mut Copied,
 ) -> Result<(), CommandFailure> {
     let (mut text, mut line, progress) = (Vec::new(), 1, ImportProgress::default());
+    let columns_read = source.shapes().columns_read();
     for entity in chosen.order().into_iter().filter(|entity| source.sources_of(*entity).is_ok()) {
         let mut pages = Pages::of(source, chosen.query(entity)?);
         let mut left = 0;
@@ -164,7 +163,7 @@ async fn put_all(
             left += read - rows.len();
             *copied.rows.entry(entity.name()).or_default() += rows.len();
             let mut surplus = source.shapes().surplus(entity, &rows).await?;
-            source.shapes().note_shown(&mut surplus);
+            surplus.iter_mut().for_each(|surplus| surplus.note_shown(&columns_read));
             write_export(&mut text, &rows, &surplus, entity)?;
             if text.len() >= PART_BYTES {
                 line = put_in(target, asked, CopyPart { text: &mut text, line, is_last: false }, &progress, copied)
@@ -209,17 +208,9 @@ async fn opened(
     let mut global = session.global.clone();
     global.layout = layouts;
     global.profile = None;
-    Session {
-        global: &global,
-        commands: session.commands,
-        database: Some(database),
-        config: session.config,
-        changes,
-        looks: false,
-        damage: Damage::default(),
-    }
-    .store()
-    .await
+    let database = Some(database);
+    let damage = Damage::default();
+    Session { global: &global, database, changes, looks: false, suits_standby: false, damage, ..*session }.store().await
 }
 
 /// Lines that are written to the target together.
@@ -228,7 +219,6 @@ struct CopyPart<'t> {
     text: &'t mut Vec<u8>,
     /// The number of the first, from 1.
     line: usize,
-    /// Whether it is the last part.
     is_last: bool,
 }
 

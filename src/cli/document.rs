@@ -7,10 +7,8 @@ use serde::Serialize;
 use serde_json::ser::{Formatter as _, PrettyFormatter, Serializer};
 use serde_json::value::{RawValue, Value};
 
-use super::failure::CommandFailure;
 use super::lines::PrintedLines;
-use super::options::Format;
-use super::output;
+use super::{CommandFailure, Format, output};
 use crate::memory::Row;
 use crate::memory::json::JsonPart;
 use crate::ui::text::SafeText;
@@ -43,16 +41,28 @@ impl Document {
         document
     }
 
+    /// Begins JSON lines, each of which is an item.
+    pub fn lines() -> Self {
+        let lines = PrintedLines::new(output::is_read_by_people());
+        Document { format: Format::Jsonl, open: Vec::new(), lines }
+    }
+
+    /// Ends an item of JSON lines.
+    ///
+    /// # Errors
+    /// As [`output::piped`].
+    pub fn end_line(&mut self) -> Result<(), CommandFailure> {
+        self.end();
+        self.put("\n");
+        self.lines.pass_on()
+    }
+
     /// Whether the reader is still there.
-    #[must_use]
     pub fn is_read(&self) -> bool {
         self.lines.is_read()
     }
 
     /// Prints a member of the open object.
-    ///
-    /// # Errors
-    /// As [`output::piped`].
     pub fn member(&mut self, name: &str, value: &impl Serialize) -> Result<(), CommandFailure> {
         if self.format == Format::Table {
             let (depth, name) = (self.depth(), Value::from(name));
@@ -64,9 +74,6 @@ impl Document {
     }
 
     /// Prints the values of a row as members.
-    ///
-    /// # Errors
-    /// As [`output::piped`].
     pub fn row(&mut self, row: &Row) -> Result<(), CommandFailure> {
         for (at, column) in row.entity.columns().iter().enumerate() {
             match row.part(at) {
@@ -87,7 +94,6 @@ impl Document {
         if row.problems.is_empty() { Ok(()) } else { self.member("problems", &row.problems) }
     }
 
-    /// Begins an object as a member.
     pub fn object(&mut self, name: &str) {
         self.title(name, "");
         self.begin(false);
@@ -102,9 +108,6 @@ impl Document {
     }
 
     /// Prints items of the open list.
-    ///
-    /// # Errors
-    /// As [`output::piped`].
     pub fn items(&mut self, items: impl IntoIterator<Item = impl Serialize>) -> Result<(), CommandFailure> {
         for item in items {
             if self.format == Format::Table {
@@ -142,9 +145,6 @@ impl Document {
     }
 
     /// Ends the document, and flushes. False if the reader is gone.
-    ///
-    /// # Errors
-    /// As [`output::piped`].
     pub fn finish(mut self) -> Result<bool, CommandFailure> {
         while !self.open.is_empty() {
             self.end();
@@ -157,9 +157,6 @@ impl Document {
     }
 
     /// Flushes the waiting text.
-    ///
-    /// # Errors
-    /// As [`output::piped`].
     pub fn print(&mut self) -> Result<(), CommandFailure> {
         self.lines.print()
     }
@@ -180,7 +177,6 @@ impl Document {
         self.open.push((is_list, 0));
     }
 
-    /// Begins a line of indented JSON.
     fn new_line(&mut self) {
         if self.format == Format::Json {
             let indent = "  ".repeat(self.open.len());
@@ -241,7 +237,6 @@ pub struct RowsDocument(Document);
 
 impl RowsDocument {
     /// Begins the rows.
-    #[must_use]
     pub fn begin() -> Self {
         let mut document = Document::begun(Format::Json);
         document.list("rows", 0);
@@ -254,9 +249,6 @@ impl RowsDocument {
     }
 
     /// Prints the next rows; whether the reader is still there.
-    ///
-    /// # Errors
-    /// As [`output::piped`].
     pub fn rows(&mut self, rows: impl IntoIterator<Item = impl Serialize>) -> Result<bool, CommandFailure> {
         self.0.items(rows)?;
         self.0.print()?;
@@ -264,9 +256,6 @@ impl RowsDocument {
     }
 
     /// Prints the members of an object after the rows, if it has any.
-    ///
-    /// # Errors
-    /// As [`output::piped`].
     pub fn end(mut self, rest: &impl Serialize) -> Result<(), CommandFailure> {
         self.0.end();
         let rest = serde_json::to_value(rest).map_err(io::Error::from)?;

@@ -1,14 +1,11 @@
 //! Handles a plan: shows it, writes it to a file, or applies it; and names the author of the change.
 
-use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
 
-use super::context::Session;
-use super::failure::CommandFailure;
-use super::{output, recall};
+use super::{CommandFailure, Session, output, recall};
 use crate::change::{self, Author, Change, ChangeError, Operation, Plan, Receipt, anchor, what_if};
 use crate::ground::private_file;
 use crate::store::{Store, StoreError};
@@ -113,9 +110,7 @@ pub(super) async fn carry_out(
     let mut shown = planned.into_shown();
     shown.more.extend(recall.map(|recall| ("recall".to_owned(), json!(recall))));
     output::shape(session.format(), &shown)?;
-    if std::io::stderr().is_terminal() {
-        output::tell("this is a plan; nothing was written. --apply does it");
-    }
+    output::tell_planned();
     Ok(())
 }
 
@@ -137,7 +132,6 @@ pub(super) fn keep_text(file: &Path, text: &str) -> Result<(), CommandFailure> {
     written.map_err(|e| CommandFailure::failed(format!("{}: the plan could not be kept: {e}", file.display())))
 }
 
-/// Prints a receipt.
 pub(super) fn print_receipt(session: &Session<'_>, store: &Store, mut receipt: Receipt) -> Result<(), CommandFailure> {
     mask_changes(session, &mut receipt.changes);
     let printed = output::shape(session.format(), &receipt);
@@ -156,7 +150,6 @@ pub(super) fn standing(failure: CommandFailure, stands: Option<String>) -> Comma
     CommandFailure { message: format!("{stands}{}", failure.message), ..failure }
 }
 
-/// Masks changes when masking is on.
 pub(super) fn mask_changes(session: &Session<'_>, changes: &mut [Change]) {
     let Some(mask) = session.mask() else { return };
     changes.iter_mut().for_each(|change| change.mask(|row| mask.row(row)));

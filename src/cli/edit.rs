@@ -32,7 +32,6 @@ pub struct EditArgs {
     /// commas. `null` empties it, 'null' in quotes is the word, `-` reads the value from standard input.
     #[arg(required = true, value_name = "COLUMN=VALUE")]
     pub set: Vec<String>,
-    /// Options for handling the plan.
     #[command(flatten)]
     pub doing: Doing,
 }
@@ -45,7 +44,6 @@ pub struct RemoveArgs {
     /// Their ids.
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
-    /// Options for handling the plan.
     #[command(flatten)]
     pub doing: Doing,
 }
@@ -58,7 +56,6 @@ pub struct SupersedeArgs {
     /// Text that is true instead, or the id of the memory that says so; `-` reads it from standard input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub by: String,
-    /// Options for handling the plan.
     #[command(flatten)]
     pub doing: Doing,
 }
@@ -71,24 +68,17 @@ pub struct MergeArgs {
     /// The ids of its copies, which are removed.
     #[arg(required = true, value_name = "COPY")]
     pub copies: Vec<String>,
-    /// Options for handling the plan.
     #[command(flatten)]
     pub doing: Doing,
 }
 
 impl MergeArgs {
-    /// Returns the operation asked for, and the options for handling its plan.
-    #[must_use]
     pub fn operation(&self) -> (Operation, &Doing) {
         (Operation::Merge { memory: self.memory.clone(), copies: self.copies.clone() }, &self.doing)
     }
 }
 
 impl EditArgs {
-    /// Returns the operation asked for, and the options for handling its plan.
-    ///
-    /// # Errors
-    /// An unknown entity or column, or a value that is none of its kind.
     pub fn operation(&self) -> Result<(Operation, &Doing), CommandFailure> {
         let entity = entity(&self.entity)?;
         let mut set = Map::new();
@@ -103,20 +93,12 @@ impl EditArgs {
 }
 
 impl RemoveArgs {
-    /// Returns the operation asked for, and the options for handling its plan.
-    ///
-    /// # Errors
-    /// An unknown entity.
     pub fn operation(&self) -> Result<(Operation, &Doing), CommandFailure> {
         Ok((Operation::Remove { entity: entity(&self.entity)?, ids: self.ids.clone() }, &self.doing))
     }
 }
 
 impl SupersedeArgs {
-    /// Returns the operation asked for, and the options for handling its plan.
-    ///
-    /// # Errors
-    /// A text that cannot be read.
     pub fn operation(&self) -> Result<(Operation, &Doing), CommandFailure> {
         let text = if self.by == "-" { read_input(Path::new("-"), VALUE_BYTES)? } else { self.by.clone() };
         Ok((Operation::Supersede { memory: self.memory.clone(), text }, &self.doing))

@@ -6,14 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use super::context::Session;
 use super::doing::PLAN_BYTES;
-use super::failure::CommandFailure;
 use super::input::read_input;
-use super::options::Format;
-use super::output;
 use super::policy::with_interval;
 use super::table::{CellShape, PrintedColumn};
+use super::{CommandFailure, Format, Session, output};
 use crate::lab::judge::{self, EvaluationRequest};
 use crate::lab::silent;
 use crate::memory::nearest::unknown;
@@ -49,7 +46,6 @@ pub struct EvaluateArgs {
     pub seed: u64,
 }
 
-/// `evaluate`.
 pub async fn run(session: &Session<'_>, args: &EvaluateArgs) -> Result<(), CommandFailure> {
     let EvaluateArgs { k, seed, .. } = *args;
     if k == 0 {

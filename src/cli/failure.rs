@@ -9,7 +9,7 @@ use crate::change::ChangeError;
 use crate::ground::location;
 use crate::lab::LabError;
 use crate::shell;
-use crate::store::{DAMAGED, EngineFault, OpenError, StoreError};
+use crate::store::{EngineFault, OpenError, StoreError};
 use crate::ui::text::SafeText;
 
 /// Reason why a command failed, with its exit code.
@@ -21,12 +21,14 @@ pub struct CommandFailure {
     pub message: String,
     /// Remedy, if the message does not contain it.
     pub remedy: Option<String>,
+    /// Whether it is because a page of an SQLite database is damaged.
+    pub is_damage: bool,
 }
 
 impl CommandFailure {
     /// A failure with an exit code of the contract.
     pub fn new(code: u8, message: impl Into<String>) -> Self {
-        CommandFailure { code, message: message.into(), remedy: None }
+        CommandFailure { code, message: message.into(), remedy: None, is_damage: false }
     }
 
     /// Makes a general failure (code 1).
@@ -54,8 +56,13 @@ impl CommandFailure {
         CommandFailure::new(6, message)
     }
 
+    /// The same, because a page of an SQLite database is damaged.
+    pub fn with_damage(self) -> Self {
+        let remedy = EngineFault::Damaged.lasting_remedy().map(str::to_owned);
+        CommandFailure { remedy, is_damage: true, ..self }
+    }
+
     /// The exit code as a stable word.
-    #[must_use]
     pub fn word(&self) -> &'static str {
         match self.code {
             2 => "usage",
@@ -69,7 +76,6 @@ impl CommandFailure {
     }
 
     /// Creates the failure for an invalid command line, from the parser's message (see [`parser_words`]).
-    #[must_use]
     pub fn of_parser(words: &str) -> Self {
         let paragraphs: Vec<&str> = words.split("\n\n").map(str::trim).collect();
         let message = paragraphs.first().map_or("", |first| first.strip_prefix("error: ").unwrap_or(first));
@@ -77,12 +83,11 @@ impl CommandFailure {
         let usage = paragraphs.iter().find(|part| part.starts_with("Usage: ")).map(|part| (*part).to_owned());
         let tips: Vec<&str> = tips.collect();
         let remedy = if tips.is_empty() { usage } else { Some(tips.join("; ")) };
-        CommandFailure { code: 2, message: message.to_owned(), remedy }
+        CommandFailure { remedy, ..CommandFailure::usage(message) }
     }
 
     /// `{"error":{"code","message","remedy"}}`. The remedy is the suggested command if there is one, else null.
     /// Messages beside the failure are in `notes`.
-    #[must_use]
     pub fn to_json(&self, notes: &[String]) -> Value {
         let command = || advised(&self.message).map(str::to_owned);
         let remedy = self.remedy.clone().or_else(command).map(|words| harmless(&words));
@@ -92,12 +97,6 @@ impl CommandFailure {
             said["notes"] = json!(notes.iter().map(|words| harmless(words)).collect::<Vec<_>>());
         }
         said
-    }
-
-    /// Whether a page of the database is damaged.
-    #[must_use]
-    pub fn is_damage(&self) -> bool {
-        self.remedy.as_deref() == Some(DAMAGED)
     }
 
     /// Prints it to standard error: as JSON on one line, or in words.
@@ -121,7 +120,6 @@ impl CommandFailure {
 
 /// The parser's message about a command line. Its advice for a value that begins with `-` applies to arguments: an
 /// option takes such a value after `=`.
-#[must_use]
 pub fn parser_words(wrong: &clap::Error, program: &clap::Command, typed: &[String]) -> String {
     let rewritten = |line: &str| {
         let (value, _) = line.trim_start().strip_prefix("tip: to pass '")?.split_once('\'')?;
@@ -149,7 +147,6 @@ fn advised(message: &str) -> Option<&str> {
 }
 
 /// Makes a message safe: removes passwords that it quotes from the command line, and masked handles.
-#[must_use]
 pub fn harmless(words: &str) -> String {
     let typed: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     output::veiled(&location::without_passwords(words, typed.iter().map(String::as_str)))
@@ -173,8 +170,8 @@ impl From<OpenError> for CommandFailure {
             OpenError::LayoutDoesNotFit(..) => 5,
             _ => 1,
         };
-        let remedy = matches!(error, OpenError::Damaged(..)).then(|| DAMAGED.to_owned());
-        CommandFailure { remedy, ..CommandFailure::new(code, error.to_string()) }
+        let failure = CommandFailure::new(code, error.to_string());
+        if matches!(error, OpenError::Damaged(..)) { failure.with_damage() } else { failure }
     }
 }
 
@@ -215,7 +212,8 @@ impl From<StoreError> for CommandFailure {
                 Some(words.to_owned())
             }),
         };
-        CommandFailure { code, message: error.to_string(), remedy }
+        let is_damage = error.fault() == Some(EngineFault::Damaged);
+        CommandFailure { remedy, is_damage, ..CommandFailure::new(code, error.to_string()) }
     }
 }
 

@@ -37,13 +37,11 @@ pub enum FeedbackCommand {
     Add {
         /// The episode's id.
         episode: String,
-        /// Content of the new feedback.
         #[command(flatten)]
         fields: FeedbackArgs,
         /// Add it even if the episode has the same feedback from the same person.
         #[arg(long)]
         again: bool,
-        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
@@ -52,10 +50,8 @@ pub enum FeedbackCommand {
     Edit {
         /// Id of the feedback row.
         id: String,
-        /// New content of the feedback.
         #[command(flatten)]
         fields: FeedbackArgs,
-        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
@@ -63,7 +59,6 @@ pub enum FeedbackCommand {
     Remove {
         /// Id of the feedback row.
         id: String,
-        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
@@ -81,10 +76,6 @@ impl FeedbackArgs {
 }
 
 impl FeedbackCommand {
-    /// Returns the operation asked for, and the options for handling its plan.
-    ///
-    /// # Errors
-    /// A correction that cannot be read.
     pub fn operation(&self) -> Result<(Operation, &Doing), CommandFailure> {
         let entity = Entity::Feedback;
         Ok(match self {

@@ -3,18 +3,19 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::context::Session;
 use super::document::RowsDocument;
-use super::failure::CommandFailure;
 use super::look::entity;
 use super::options::{Format, at_least_one};
-use super::output;
+use super::{CommandFailure, Session, output};
 use crate::memory::query::PAGE;
 use crate::memory::search::{SEARCHED, Search};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::find::FoundPage;
 use crate::ui::text::SafeText;
+
+/// Columns of CSV.
+const COLUMNS: [&str; 4] = ["entity", "id", "column", "snippet"];
 
 /// Rows read at a time.
 const STRIDE: usize = 500;
@@ -49,7 +50,7 @@ pub(super) async fn run(session: &Session<'_>, asked: &Find) -> Result<(), Comma
     let all = matches!(format, Format::Jsonl | Format::Csv);
     let mut left = asked.limit.or((!all).then_some(PAGE));
     let mut document = (format == Format::Json).then(RowsDocument::begin);
-    let mut after = session.typed_cursor(asked.after.as_deref())?;
+    let mut after = Session::typed_cursor(asked.after.as_deref())?;
     let mut begun = false;
     loop {
         let limit = left.map_or(STRIDE, |left| left.min(STRIDE));
@@ -66,15 +67,10 @@ pub(super) async fn run(session: &Session<'_>, asked: &Find) -> Result<(), Comma
             Format::Json => document.as_mut().map_or(Ok(true), |document| document.rows(&shown))?,
             Format::Table => print(&search, &shown)?,
             Format::Jsonl => output::piped_open(|out| shown.iter().try_for_each(|row| output::json_line(out, row)))?,
-            Format::Csv => output::piped_open(|out| {
-                let mut csv = csv::Writer::from_writer(out);
-                if !begun {
-                    csv.write_record(["entity", "id", "column", "snippet"])?;
-                }
-                let fields = |row: &Value| ["entity", "id", "column", "snippet"].map(|c| output::csv_field(&row[c]));
-                shown.iter().try_for_each(|row| csv.write_record(fields(row)))?;
-                csv.flush()
-            })?,
+            Format::Csv => {
+                let fields = shown.iter().map(|row| COLUMNS.map(|column| output::csv_field(&row[column])));
+                output::piped_open(|out| output::csv(out, (!begun).then_some(COLUMNS), fields))?
+            }
         };
         begun |= !shown.is_empty();
         match page.next {

@@ -6,11 +6,8 @@ use std::ops::ControlFlow;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::context::Session;
 use super::doing::login;
-use super::failure::CommandFailure;
-use super::options::Format;
-use super::{output, progress, retain};
+use super::{CommandFailure, Format, Session, output, progress, retain};
 use crate::change;
 use crate::change::findings::{FindingNews, FindingRequest, look};
 use crate::config::Kept as _;
@@ -48,7 +45,6 @@ pub struct Findings {
     /// nothing, or not the kind that is named, could be judged.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub fail_on: Option<FailOn>,
-    /// Action instead of looking.
     #[command(subcommand)]
     pub command: Option<MuteCommand>,
 }
@@ -107,15 +103,10 @@ async fn mute(session: &Session<'_>, command: &MuteCommand) -> Result<(), Comman
         }
     };
     let shown = muted_json(session, &left, &[]);
-    match session.format() {
-        Format::Json => output::json(&json!({ "muted": shown })),
-        Format::Jsonl => output::piped(|out| shown.iter().try_for_each(|mute| output::json_line(out, mute))),
-        Format::Csv => output::csv_table(&shown),
-        Format::Table => output::piped(|out| {
-            shown.iter().try_for_each(|mute| writeln!(out, "{}", SafeText::new(&words_of(mute))))?;
-            if shown.is_empty() { writeln!(out, "nothing is muted") } else { Ok(()) }
-        }),
-    }
+    output::rows(session.format(), &json!({ "muted": shown }), &shown, |out| {
+        shown.iter().try_for_each(|mute| writeln!(out, "{}", SafeText::new(&words_of(mute))))?;
+        if shown.is_empty() { writeln!(out, "nothing is muted") } else { Ok(()) }
+    })
 }
 
 /// Builds the JSON of the mutes; reasons and actors, which may name people, are masked if values are.
@@ -145,7 +136,6 @@ fn words_of(mute: &Value) -> String {
 }
 
 /// Lists every kind of finding with its severity and meaning, for the help.
-#[must_use]
 pub fn kinds() -> String {
     let line = |kind: &FindingKind| format!("  {} ({}): {}", kind.name, kind.severity.word(), kind.meaning());
     let lines: Vec<String> = KINDS.iter().map(line).collect();
@@ -281,7 +271,6 @@ fn named(name: &str) -> Result<&'static str, CommandFailure> {
     })
 }
 
-/// Whether any row has this id.
 async fn is_row(store: &Store, id: &str) -> bool {
     for entity in Entity::ALL {
         if store.row(*entity, id).await.is_ok_and(|row| row.is_some()) {

@@ -6,12 +6,10 @@ use std::path::Path;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use super::context::Session;
 use super::doing::author;
-use super::failure::CommandFailure;
 use super::input::read_input;
-use super::purge::{PurgeArgs, desk, printed_text, say};
-use super::{output, progress};
+use super::purge::{PurgeArgs, printed_text, say};
+use super::{CommandFailure, Session, output, progress};
 use crate::change::plan::Counts;
 use crate::change::purge::fleet::{self, Fleet, FleetErasure, FleetMember, FleetPlan};
 use crate::change::purge::subject;
@@ -19,6 +17,7 @@ use crate::change::{Author, not_yet_for, now};
 use crate::config::{self, anchor_folder, companion, erasure_key};
 use crate::memory::invocation::Invocation;
 use crate::memory::json::JsonPart;
+use crate::shell::erasure_desk as desk;
 use crate::store::{OpenOptions, Target};
 
 /// Most bytes of a fleet file or a receipt.
@@ -54,7 +53,6 @@ fn name(args: &PurgeArgs, file: &Path) -> String {
     hex::encode(Sha256::digest(format!("{}\0{}", place.display(), args.subject())))
 }
 
-/// The databases that a fleet file names.
 fn read(session: &Session<'_>, file: &Path) -> Result<Fleet, CommandFailure> {
     let global = session.global;
     if session.database.is_some() || global.profile.is_some() || !global.layout.is_empty() {

@@ -6,11 +6,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::context::Session;
-use super::failure::CommandFailure;
 use super::look::{Selection, entity, mask_rows, query};
-use super::options::Format;
-use super::{output, progress};
+use super::{CommandFailure, Format, Session, output, progress};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::{Order, PAGE, PageStart, Query};
 use crate::memory::{Entity, Row};
@@ -57,7 +54,8 @@ pub(super) async fn run(
     }
     let mut version = None;
     let mut tail = Tail { session, store: &store, query, seen: Seen::default(), latest: None, floor: None };
-    if !tail.begin(newest.unwrap_or(PAGE)).await? {
+    // Nobody writes to a private copy of a damaged database.
+    if !tail.begin(newest.unwrap_or(PAGE)).await? || store.unread().is_some() {
         return Ok(());
     }
     loop {
@@ -113,9 +111,7 @@ impl Seen {
 
 /// Failure of a check.
 enum Ended {
-    /// The database could not be read.
     Read(StoreError),
-    /// The rows could not be printed.
     Print(CommandFailure),
 }
 
@@ -131,7 +127,6 @@ struct Tail<'a> {
     store: &'a Store,
     query: &'a Query,
     seen: Seen,
-    /// The latest time that was seen.
     latest: Option<String>,
     /// The earliest time of a new row: if there were more rows at the start than can be remembered, older ones move up
     /// when others are deleted.

@@ -1,7 +1,6 @@
 //! Suggestions for an empty list: existing values in place of an unknown one.
 
-use super::context::Session;
-use super::output;
+use super::{Session, output};
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::nearest::{nearest, unknown};
 use crate::memory::query::Query;

@@ -8,12 +8,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use super::context::Session;
 use super::doing::{Doing, PLAN_BYTES, author, carry_out, mask_changes, standing};
-use super::failure::CommandFailure;
 use super::input::unread;
-use super::output;
 use super::part_totals::PartTotals;
+use super::{CommandFailure, Session, output};
 use crate::change::import::{self, ImportPart, ImportProgress, ListError, PartSize, line_of};
 use crate::change::operation::ImportFormat;
 use crate::change::{self, Operation, Plan, ShownPlan};
@@ -35,7 +33,6 @@ pub struct ImportArgs {
     /// Skip what cannot be read or stored, and rows whose ids other rows have.
     #[arg(long)]
     pub skip_bad: bool,
-    /// Options for handling the plan.
     #[command(flatten)]
     pub doing: Doing,
 }
@@ -180,7 +177,6 @@ impl Together {
     }
 }
 
-/// Runs `import`.
 pub async fn run(session: &Session<'_>, args: &ImportArgs) -> Result<(), CommandFailure> {
     let ImportArgs { kind_of_file, file, skip_bad, doing } = args;
     let Some(format) = ImportFormat::parse(kind_of_file) else {

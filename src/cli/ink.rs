@@ -4,7 +4,6 @@ use std::fmt::Display;
 
 use super::options::When;
 
-/// Colour settings in the environment.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ColourSurroundings {
     /// `NO_COLOR` is set to something.
@@ -16,8 +15,6 @@ pub struct ColourSurroundings {
 }
 
 impl ColourSurroundings {
-    /// Those of this process.
-    #[must_use]
     pub fn here() -> Self {
         let value = |name: &str| std::env::var(name).unwrap_or_default();
         ColourSurroundings {
@@ -35,15 +32,12 @@ pub struct OutputInk {
 }
 
 impl OutputInk {
-    /// No colours.
-    #[must_use]
     pub const fn none() -> Self {
         OutputInk { on: false }
     }
 
     /// Colours for a stream, as requested: `auto` follows `NO_COLOR`, then `CLICOLOR_FORCE`, then whether the stream is
     /// a terminal with colours.
-    #[must_use]
     pub fn of(when: When, is_terminal: bool, here: ColourSurroundings) -> Self {
         let on = match when {
             When::Always => true,
@@ -53,38 +47,31 @@ impl OutputInk {
         OutputInk { on }
     }
 
-    /// A heading.
-    #[must_use]
     pub fn heading(self, words: impl Display) -> String {
         self.sgr("1", words)
     }
 
     /// Colours text about an error.
-    #[must_use]
     pub fn bad(self, words: impl Display) -> String {
         self.sgr("38;5;1", words)
     }
 
     /// Colours text that needs a look.
-    #[must_use]
     pub fn warn(self, words: impl Display) -> String {
         self.sgr("38;5;3", words)
     }
 
     /// Colours text about a success.
-    #[must_use]
     pub fn good(self, words: impl Display) -> String {
         self.sgr("38;5;2", words)
     }
 
     /// Dims unimportant text.
-    #[must_use]
     pub fn faint(self, words: impl Display) -> String {
         self.sgr("2", words)
     }
 
     /// A table's value, `shown` at its width: words for an outcome are coloured.
-    #[must_use]
     pub fn cell(self, value: &str, shown: &str) -> String {
         match value {
             super::table::NOTHING => self.faint(shown),

@@ -4,11 +4,8 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use super::context::Session;
-use super::failure::CommandFailure;
-use super::options::Format;
 use super::table::{self, CellShape, PrintedColumn};
-use super::{hints, output};
+use super::{CommandFailure, Format, Session, hints, output};
 use crate::change;
 use crate::lab::{silent, understand};
 use crate::memory::{Entity, agreeing};
@@ -18,7 +15,6 @@ use crate::recall::understand::report::{Graduation, Insights, insights_json};
 use crate::recall::understand::usefulness::Usefulness;
 use crate::ui::text::SafeText;
 
-/// `insights`.
 pub async fn insights(session: &Session<'_>, agent: Option<&str>) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let mask = session.mask();
@@ -31,7 +27,6 @@ pub async fn insights(session: &Session<'_>, agent: Option<&str>) -> Result<(), 
     }
 }
 
-/// `graduation`.
 pub async fn graduation(session: &Session<'_>, agent: &str) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let found = understand::graduation(&store, agent, &change::now(), &silent).await?;

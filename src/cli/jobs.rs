@@ -14,10 +14,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::backfill::stop_on_signals;
-use super::context::Session;
 use super::doing::{By, author, mask_changes};
-use super::failure::CommandFailure;
-use super::{output, retain};
+use super::{CommandFailure, Session, output, retain};
 use crate::change::findings::{FindingNews, FindingRequest, look};
 use crate::change::operation::TRAINING_SEED;
 use crate::change::{self, ChangeError, Operation, anchor};
@@ -59,7 +57,6 @@ pub struct JobsRun {
     /// Write figures in Prometheus' text format, for node_exporter's textfile collector.
     #[arg(long, value_name = "FILE")]
     pub metrics: Option<PathBuf>,
-    /// Author of the changes, and the reason.
     #[command(flatten)]
     pub by: By,
 }
@@ -386,7 +383,6 @@ fn add_jobs(metrics: &mut Metrics, rows: &[JobRow]) {
     }
 }
 
-/// Adds findings by severity and kind.
 fn add_findings(metrics: &mut Metrics, found: &[Finding]) {
     metrics.head("findings", "Findings by severity.");
     for severity in [Severity::High, Severity::Medium, Severity::Low] {

@@ -6,10 +6,7 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::context::Session;
-use super::failure::CommandFailure;
-use super::output;
-use super::purge::desk;
+use super::{CommandFailure, Session, output};
 use crate::change::batch::has_place;
 use crate::change::purge::verdict::PurgeStatus;
 use crate::change::purge::{self, PurgeOptions, PurgeReceipt, subject};
@@ -17,6 +14,7 @@ use crate::change::{Author, ChangeError, migrate};
 use crate::memory::digest::digest;
 use crate::memory::query::Query;
 use crate::memory::{Entity, Row, ValueKind, agreeing, counted};
+use crate::shell::erasure_desk as desk;
 use crate::store::encode::table_of;
 use crate::store::{OpenOptions, Store, Target};
 
@@ -265,7 +263,6 @@ fn named(store: &Store, entity: Entity, receipt: &PurgeReceipt) -> usize {
     tables.iter().filter_map(|table| receipt.counts.get(table)?.get("update")).sum()
 }
 
-/// The rows with a known owner.
 #[derive(Default)]
 struct OwnedRows {
     /// Other people's rows by entity and id: a digest of the stored values of each.

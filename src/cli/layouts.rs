@@ -6,19 +6,17 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::columns::cell;
-use super::context::Session;
-use super::failure::CommandFailure;
 use super::input::read_input;
-use super::options::Format;
-use super::output;
+use super::look::entity;
 use super::table::{self, CellShape};
+use super::{CommandFailure, Format, Session, output};
 use crate::ground::input_file::SETTINGS_BYTES;
 use crate::ground::private_file;
 use crate::layout::{LayoutError, builtin, draft, parse};
 use crate::memory::entity::{Column, Personal};
 use crate::memory::nearest::unknown;
-use crate::memory::{Entity, ValueKind, agreeing};
-use crate::store::{OpenError, OpenOptions, Store};
+use crate::memory::{ValueKind, agreeing};
+use crate::store::{OpenError, OpenOptions};
 use crate::ui::text::SafeText;
 
 /// Actions on layouts.
@@ -76,19 +74,14 @@ fn list(session: &Session<'_>) -> Result<(), CommandFailure> {
             json!({ "name": l.name, "title": l.title, "engines": engines, "entities": entities })
         })
         .collect();
-    match session.format() {
-        Format::Json => output::json(&Value::from(rows)),
-        Format::Jsonl => output::piped(|out| rows.iter().try_for_each(|r| output::json_line(out, r))),
-        Format::Csv => output::csv_table(&rows),
-        Format::Table => output::piped(|out| {
-            let cells: Vec<_> = rows
-                .iter()
-                .map(|r| ["name", "engines", "title"].map(|k| cell(ValueKind::Text, &r[k], output::width())).to_vec())
-                .collect();
-            let titles = [("Layout", CellShape::Word), ("Engines", CellShape::Word), ("What", CellShape::Text)];
-            output::table(out, &table::columns(&titles), &cells)
-        }),
-    }
+    output::rows(session.format(), &rows, &rows, |out| {
+        let cells: Vec<_> = rows
+            .iter()
+            .map(|r| ["name", "engines", "title"].map(|k| cell(ValueKind::Text, &r[k], output::width())).to_vec())
+            .collect();
+        let titles = [("Layout", CellShape::Word), ("Engines", CellShape::Word), ("What", CellShape::Text)];
+        output::table(out, &table::columns(&titles), &cells)
+    })
 }
 
 fn show(name: &str) -> Result<(), CommandFailure> {
@@ -101,9 +94,7 @@ fn show(name: &str) -> Result<(), CommandFailure> {
 
 /// The canonical columns of an entity.
 fn columns(session: &Session<'_>, name: &str) -> Result<(), CommandFailure> {
-    let Some(entity) = Entity::parse(name) else {
-        return Err(CommandFailure::usage(unknown("entity", name, Entity::ALL.iter().map(|e| e.name()))));
-    };
+    let entity = entity(name)?;
     let row = |column: &Column| {
         let example: Value = serde_json::from_str(column.example()).unwrap_or_default();
         let personal = match column.personal {
@@ -115,25 +106,20 @@ fn columns(session: &Session<'_>, name: &str) -> Result<(), CommandFailure> {
             "personal": personal, "example": example })
     };
     let rows: Vec<Value> = entity.columns().iter().map(row).collect();
-    match session.format() {
-        Format::Json => output::json(&Value::from(rows)),
-        Format::Jsonl => output::piped(|out| rows.iter().try_for_each(|r| output::json_line(out, r))),
-        Format::Csv => output::csv_table(&rows),
-        Format::Table => output::piped(|out| {
-            let shown = |row: &Value| {
-                let texts = ["column", "type", "unit"].map(|key| cell(ValueKind::Text, &row[key], output::width()));
-                let example = cell(ValueKind::Json, &row["example"], output::width());
-                texts.into_iter().chain([example]).collect::<Vec<_>>()
-            };
-            let titles = [
-                ("Column", CellShape::Word),
-                ("Type", CellShape::Word),
-                ("Unit", CellShape::Text),
-                ("Example", CellShape::Text),
-            ];
-            output::table(out, &table::columns(&titles), &rows.iter().map(shown).collect::<Vec<_>>())
-        }),
-    }
+    output::rows(session.format(), &rows, &rows, |out| {
+        let shown = |row: &Value| {
+            let texts = ["column", "type", "unit"].map(|key| cell(ValueKind::Text, &row[key], output::width()));
+            let example = cell(ValueKind::Json, &row["example"], output::width());
+            texts.into_iter().chain([example]).collect::<Vec<_>>()
+        };
+        let titles = [
+            ("Column", CellShape::Word),
+            ("Type", CellShape::Word),
+            ("Unit", CellShape::Text),
+            ("Example", CellShape::Text),
+        ];
+        output::table(out, &table::columns(&titles), &rows.iter().map(shown).collect::<Vec<_>>())
+    })
 }
 
 /// Drafts a layout for the database, on standard output or into a new file.
@@ -162,7 +148,8 @@ async fn check(session: &Session<'_>, file: &str) -> Result<(), CommandFailure> 
             Some((target, options)) => {
                 against = Some(target.shown());
                 let options = OpenOptions { layouts: vec![file.to_owned()], ..options };
-                let store = Store::open(&target, &options).await?;
+                let store = session.opened(&target, options).await?;
+                Session::tell_damage(&store);
                 store.schema().check_layout(file).await?
             }
         },

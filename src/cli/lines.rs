@@ -3,8 +3,7 @@
 use std::io::{self, Write};
 use std::mem;
 
-use super::failure::CommandFailure;
-use super::output;
+use super::{CommandFailure, output};
 use crate::ui::escaped;
 
 /// Bytes that wait to be printed.
@@ -13,7 +12,6 @@ const WAITING: usize = 64 << 10;
 /// A buffer for lines that prints the first parts while the last ones are made.
 #[derive(Debug)]
 pub struct PrintedLines {
-    /// Whether control characters are escaped.
     is_escaped: bool,
     waiting: Vec<u8>,
     is_read: bool,
@@ -21,13 +19,11 @@ pub struct PrintedLines {
 
 impl PrintedLines {
     /// Creates an empty buffer; `is_escaped` escapes control characters, for terminals.
-    #[must_use]
     pub fn new(is_escaped: bool) -> Self {
         PrintedLines { is_escaped, waiting: Vec::new(), is_read: true }
     }
 
     /// Whether the reader is still there.
-    #[must_use]
     pub fn is_read(&self) -> bool {
         self.is_read
     }
@@ -38,17 +34,11 @@ impl PrintedLines {
     }
 
     /// Prints the waiting text if there is much of it.
-    ///
-    /// # Errors
-    /// As [`output::piped`].
     pub fn pass_on(&mut self) -> Result<(), CommandFailure> {
         if self.waiting.len() >= WAITING { self.print() } else { Ok(()) }
     }
 
     /// Prints the waiting text.
-    ///
-    /// # Errors
-    /// As [`output::piped`].
     pub fn print(&mut self) -> Result<(), CommandFailure> {
         let mut waiting = mem::take(&mut self.waiting);
         if self.is_escaped {

@@ -13,10 +13,9 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::{self, MakeWriter};
 use tracing_subscriber::layer::SubscriberExt as _;
 
-use super::failure::CommandFailure;
 use super::failure::{harmless, say};
 use super::options::Global;
-use super::output;
+use super::{CommandFailure, output};
 use crate::ground::private_file;
 use crate::ui::text::SafeText;
 
@@ -70,7 +69,6 @@ fn kept_in(path: &Path) -> Result<LogFile, CommandFailure> {
 }
 
 /// Holds back lines for standard error until dropped, while someone draws on the screen.
-#[must_use]
 pub struct HeldLines;
 
 impl HeldLines {

@@ -5,23 +5,20 @@ use std::io::{IsTerminal as _, Write};
 use chrono::Utc;
 use clap::Args;
 
-use super::context::Session;
 use super::document::RowsDocument;
-use super::failure::CommandFailure;
-use super::options::Format;
 use super::shown::PrintedContext;
 use super::table::{self, CellShape};
-use super::{as_of as past, columns, hints, output, person};
-use crate::change::as_of::AsOf;
+use super::{CommandFailure, Format, Session, as_of as past, columns, hints, output, person};
+use crate::change::as_of::{AsOf, Moment};
 use crate::change::import::ORDER;
 use crate::memory::filter::Filter;
 use crate::memory::nearest::unknown;
 use crate::memory::query::{CanvasFilter, Capability, CountKind, Order, PAGE, PART, PageStart, Query};
 use crate::memory::{Entity, Row, agreeing, thousands};
-use crate::store::Store;
 use crate::store::context::Relatives;
 use crate::store::reading::ListReading;
 use crate::store::surplus::{StoredForm, Surplus};
+use crate::store::{Store, StoreError};
 use crate::ui::text::SafeText;
 
 /// Most rows of a table: all are held while its columns are measured.
@@ -46,13 +43,11 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Whether nothing is chosen.
     fn is_empty(&self) -> bool {
         self.filters.is_empty() && self.order.is_none() && self.canvas.is_none()
     }
 }
 
-/// Reads an entity's name.
 pub(super) fn entity(name: &str) -> Result<Entity, CommandFailure> {
     Entity::parse(name)
         .ok_or_else(|| CommandFailure::usage(unknown("entity", name, Entity::ALL.iter().map(|e| e.name()))))
@@ -79,9 +74,8 @@ pub(super) fn query(entity: Entity, selection: &Selection) -> Result<Query, Comm
     Ok(query)
 }
 
-/// `status`.
 pub async fn status(session: &Session<'_>, sizes: bool) -> Result<(), CommandFailure> {
-    let store = session.store().await?;
+    let store = session.described_store().await?;
     let mut status = store.report().status().await?;
     if let Some((target, options)) = session.target(None)? {
         status.database.notes.extend(Store::standby_note(&target, &options).await);
@@ -159,7 +153,6 @@ fn write_missing(out: &mut dyn Write, capabilities: &[Capability]) -> std::io::R
     lacks.iter().try_for_each(|(lack, names)| writeln!(out, "  {}: {}", names.join(", "), SafeText::new(lack)))
 }
 
-/// `list`.
 pub async fn list(
     session: &Session<'_>,
     name: &str,
@@ -173,7 +166,7 @@ pub async fn list(
         return Err(CommandFailure::usage("--limit 0 asks for nothing: give 1 or more"));
     }
     query.limit = limit.unwrap_or(PAGE);
-    if let Some(cursor) = session.typed_cursor(after)? {
+    if let Some(cursor) = Session::typed_cursor(after)? {
         query.start = PageStart::After(cursor);
     }
     let format = session.format();
@@ -181,12 +174,14 @@ pub async fn list(
         query.columns = Some(columns::read(query.entity));
         query.preview = Some(columns::preview());
     }
-    let (mut store, as_of) = past::store(session, as_of).await?;
+    let moment = past::moment(as_of)?;
+    let (store, as_of) = past::store(session, moment.as_ref()).await?;
     if format != Format::Table {
         let most = limit.or((format == Format::Json).then_some(PAGE));
-        let printed = stream(session, &mut store, query.clone(), most, Printer::new(format, as_of)).await?;
+        let mut reader = RowReader::new(session, store, moment);
+        let printed = reader.stream(query.clone(), most, Printer::new(format, as_of)).await?;
         if printed == 0 {
-            hints::values(session, &store, &query).await;
+            hints::values(session, &reader.store, &query).await;
         }
         return Ok(());
     }
@@ -234,45 +229,76 @@ fn print_table(entity: Entity, rows: &[Row]) -> Result<(), CommandFailure> {
     })
 }
 
-/// Prints the rows of a query as they are read, `most` of them where there is a limit; gives how many there were. At a
-/// damaged page it continues with what can be read.
-async fn stream(
-    session: &Session<'_>,
-    store: &mut Store,
-    query: Query,
-    most: Option<usize>,
-    mut printer: Printer,
-) -> Result<usize, CommandFailure> {
-    let mut query = query.in_parts();
-    let mut printed = 0;
-    let mask = session.mask();
-    let mut reading = ListReading::default();
-    loop {
-        query.limit = most.map_or(query.limit, |most| query.limit.min(most - printed));
-        let page = store.page_of(&query, &reading).await.map_err(CommandFailure::from);
-        let mut page = match page {
-            Ok(page) => page,
-            Err(failure) => {
-                (*store, reading) = (session.past(failure).await?, ListReading::default());
-                continue;
-            }
-        };
-        if let Some(mask) = &mask {
-            page.rows.iter_mut().for_each(|row| mask.row(row));
+/// Reads rows that are printed as they are read.
+struct RowReader<'a> {
+    session: &'a Session<'a>,
+    store: Store,
+    reading: ListReading,
+    /// The moment that the database is shown as of.
+    moment: Option<Moment>,
+}
+
+impl<'a> RowReader<'a> {
+    fn new(session: &'a Session<'a>, store: Store, moment: Option<Moment>) -> Self {
+        RowReader { session, store, reading: ListReading::default(), moment }
+    }
+
+    /// Continues with what can be read if a page is damaged.
+    async fn read_past(&mut self, error: StoreError) -> Result<(), CommandFailure> {
+        self.store = past::past(self.session, error.into(), self.moment.as_ref()).await?;
+        self.reading = ListReading::default();
+        Ok(())
+    }
+
+    /// Reads the values that an export holds of rows beside their canonical ones.
+    async fn surplus(&mut self, entity: Entity, rows: &[Row]) -> Result<Vec<Surplus>, CommandFailure> {
+        match self.store.shapes().surplus(entity, rows).await {
+            Err(error) => self.read_past(error).await?,
+            Ok(surplus) => return Ok(surplus),
         }
-        let is_export = matches!(printer, Printer::Export) && mask.is_none();
-        let mut is_read = true;
-        for rows in page.rows.chunks(STRIDE) {
-            let surplus = if is_export { store.shapes().surplus(query.entity, rows).await? } else { Vec::new() };
-            is_read = printer.rows(query.entity, rows, &surplus)?;
-            if !is_read {
-                break;
+        Ok(self.store.shapes().surplus(entity, rows).await?)
+    }
+
+    /// Prints the rows of a query, `most` of them where there is a limit; gives how many there were. At a damaged page it
+    /// continues with what can be read.
+    async fn stream(
+        &mut self,
+        query: Query,
+        most: Option<usize>,
+        mut printer: Printer,
+    ) -> Result<usize, CommandFailure> {
+        let mut query = query.in_parts();
+        let mut printed = 0;
+        let mask = self.session.mask();
+        self.reading = ListReading::default();
+        loop {
+            query.limit = most.map_or(query.limit, |most| query.limit.min(most - printed));
+            let mut page = match self.store.page_of(&query, &self.reading).await {
+                Ok(page) => page,
+                Err(error) => {
+                    self.read_past(error).await?;
+                    continue;
+                }
+            };
+            if let Some(mask) = &mask {
+                page.rows.iter_mut().for_each(|row| mask.row(row));
             }
-        }
-        printed += page.rows.len();
-        match page.next {
-            Some(next) if is_read && most.is_none_or(|most| printed < most) => query.start = PageStart::After(next),
-            next => return printer.end(query.entity, session.printed_cursor(next)).map(|()| printed),
+            let is_export = matches!(printer, Printer::Export) && mask.is_none();
+            let mut is_read = true;
+            for rows in page.rows.chunks(STRIDE) {
+                let surplus = if is_export { self.surplus(query.entity, rows).await? } else { Vec::new() };
+                is_read = printer.rows(query.entity, rows, &surplus)?;
+                if !is_read {
+                    break;
+                }
+            }
+            printed += page.rows.len();
+            match page.next {
+                Some(next) if is_read && most.is_none_or(|most| printed < most) => query.start = PageStart::After(next),
+                next => {
+                    return printer.end(query.entity, self.session.printed_cursor(next)).map(|()| printed);
+                }
+            }
         }
     }
 }
@@ -302,12 +328,8 @@ impl Printer {
             Printer::Export => output::piped_open(|out| write_export(out, rows, surplus, entity)),
             Printer::Csv { is_begun, unread } => output::piped_open(|out| {
                 *unread += rows.iter().filter(|row| !row.problems.is_empty()).count() as u64;
-                let mut csv = csv::Writer::from_writer(out);
-                if !std::mem::replace(is_begun, true) {
-                    csv.write_record(entity.columns().iter().map(|c| c.name))?;
-                }
-                rows.iter().try_for_each(|r| csv.write_record(output::csv_fields(r)))?;
-                csv.flush()
+                let headings = (!std::mem::replace(is_begun, true)).then(|| entity.columns().iter().map(|c| c.name));
+                output::csv(out, headings, rows.iter().map(output::csv_fields))
             }),
         }
     }
@@ -400,9 +422,9 @@ pub async fn export(
     for name in names {
         queries.push(query(entity(name)?, selection)?);
     }
-    let mut store = session.store().await?;
+    let mut reader = RowReader::new(session, session.store().await?, None);
     for query in &queries {
-        store.sources_of(query.entity)?;
+        reader.store.sources_of(query.entity)?;
     }
     if session.mask().is_some() {
         output::tell("mnemoscope: masked: vectors and stored values are left out");
@@ -410,20 +432,20 @@ pub async fn export(
     // Entities that others depend on come first, as an import needs them.
     queries.sort_by_key(|q| ORDER.iter().position(|entity| *entity == q.entity).unwrap_or(ORDER.len()));
     for query in queries {
-        if stream(session, &mut store, query.clone(), None, Printer::Export).await? == 0 {
-            hints::values(session, &store, &query).await;
+        if reader.stream(query.clone(), None, Printer::Export).await? == 0 {
+            hints::values(session, &reader.store, &query).await;
         }
     }
     Ok(())
 }
 
-/// `show`.
 pub async fn show(session: &Session<'_>, name: &str, id: &str, as_of: Option<&str>) -> Result<(), CommandFailure> {
     let entity = entity(name)?;
     if entity == Entity::Subject && as_of.is_some() {
         return Err(CommandFailure::usage("--as-of is for rows; a person is shown as they are now"));
     }
-    let (store, as_of) = past::store(session, as_of).await?;
+    let moment = past::moment(as_of)?;
+    let (store, as_of) = past::store(session, moment.as_ref()).await?;
     let missing = || CommandFailure::not_found(store.none_found(entity, id));
     match entity {
         Entity::Subject => output::shape(session.format(), &person::show(session, &store, id).await?),
@@ -438,7 +460,6 @@ pub async fn show(session: &Session<'_>, name: &str, id: &str, as_of: Option<&st
     }
 }
 
-/// `chain`.
 pub async fn chain(session: &Session<'_>, id: &str) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let found = store.contexts().chain(id, Relatives::Ids).await?;

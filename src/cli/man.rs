@@ -93,7 +93,6 @@ fn item(page: &mut Roff, name: Vec<Inline>, meaning: &str) {
 }
 
 /// Describes an option or an argument, with its possible values and its default.
-#[must_use]
 pub fn meaning(arg: &Arg) -> String {
     let mut words = arg.get_help().map(ToString::to_string).unwrap_or_default();
     if !arg.get_action().takes_values() {

@@ -7,11 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use super::context::Session;
 use super::doing::{By, author, standing};
-use super::failure::CommandFailure;
-use super::options::Format;
-use super::output;
+use super::{CommandFailure, Format, Session, output};
 use crate::change::anchor;
 use crate::change::migrate::{self, MigrationChoice, MigrationOutcome, MigrationState};
 use crate::change::plan::migration::PendingMigration;
@@ -32,7 +29,6 @@ pub struct MigrateArgs {
     /// Apply this optional one too, by name. May be repeated.
     #[arg(long, value_name = "NAME")]
     pub optional: Vec<String>,
-    /// Author of the change, and the reason.
     #[command(flatten)]
     pub by: By,
 }
@@ -94,9 +90,12 @@ async fn migrated(session: &Session<'_>, args: &MigrateArgs) -> Result<(), Comma
     let stands = applied.map(|applied| format!("{applied}: applied, and kept"));
     print(session, &state, outcome.as_ref(), anchored).map_err(|failure| standing(failure, stands))?;
     match state.refused {
-        Some(why) => Err(CommandFailure::refused(why)),
-        None => Ok(()),
+        // A plan tells the remedy for a store outside the search path; only applying is refused.
+        Some(why) if store.left_out().is_some() => output::afterwards(why),
+        Some(why) => return Err(CommandFailure::refused(why)),
+        None => {}
     }
+    Ok(())
 }
 
 /// Prints the state, the applied migrations, and the reason if no anchor could be stored.

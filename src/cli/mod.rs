@@ -5,56 +5,56 @@
 
 pub mod args;
 mod as_of;
-pub mod audit;
-pub mod backfill;
-pub mod bank;
-pub mod change;
+mod audit;
+mod backfill;
+mod bank;
+mod change;
 mod columns;
-pub mod compare;
-pub mod console;
-pub mod context;
-pub mod copy;
+mod compare;
+mod console;
+mod context;
+mod copy;
 mod demo;
-pub mod document;
+mod document;
 pub mod doing;
-pub mod edit;
-pub mod evaluate;
-pub mod failure;
-pub mod feedback;
-pub mod find;
-pub mod findings;
+mod edit;
+mod evaluate;
+mod failure;
+mod feedback;
+mod find;
+mod findings;
 mod fleet;
 mod follow;
 mod hints;
-pub mod import;
-pub mod ink;
+mod import;
+mod ink;
 mod input;
 mod insights;
-pub mod jobs;
-pub mod layout_test;
+mod jobs;
+mod layout_test;
 mod layouts;
 mod lines;
-pub mod log;
-pub mod look;
+mod log;
+mod look;
 pub mod man;
-pub mod migrate;
-pub mod options;
-pub mod output;
+mod migrate;
+mod options;
+mod output;
 mod part_totals;
 mod person;
-pub mod policy;
-pub mod progress;
+mod policy;
+mod progress;
 mod purge;
-pub mod queries;
-pub mod raw;
-pub mod recall;
+mod queries;
+mod raw;
+mod recall;
 mod recalled;
 mod replay;
-pub mod retain;
-pub mod schema;
-pub mod shown;
+mod retain;
+mod schema;
+mod shown;
 mod signal;
-pub mod table;
+mod table;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -73,7 +73,6 @@ use failure::CommandFailure;
 use options::Format;
 
 /// Runs the program on the command line's arguments.
-#[must_use]
 pub fn main() -> ExitCode {
     let (outcome, as_json) = match parsed() {
         Ok(cli) => {
@@ -150,6 +149,7 @@ fn session<'a>(cli: &'a Cli, config: &'a Config) -> Session<'a> {
         config,
         changes: false,
         looks: false,
+        suits_standby: false,
         damage: Damage::default(),
     }
 }
@@ -304,15 +304,9 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), CommandFailure> {
         Some(Command::Backfill(asked)) => asked.names_one(),
         _ => false,
     };
-    let session = Session {
-        global: &cli.global,
-        commands: command_names,
-        database: cli.database.as_deref(),
-        config,
-        changes,
-        looks: cli.command.as_ref().is_some_and(Command::looks),
-        damage: Damage::default(),
-    };
+    let looks = cli.command.as_ref().is_some_and(Command::looks);
+    let suits_standby = cli.command.as_ref().is_some_and(Command::suits_standby);
+    let session = Session { changes, looks, suits_standby, ..session(cli, config) };
     if changes && session.format() == Format::Csv {
         // Nothing may be done whose receipt cannot be printed.
         return Err(output::no_table());
@@ -320,12 +314,11 @@ async fn dispatch(cli: &Cli, config: &Config) -> Result<(), CommandFailure> {
     match run_command(cli, &session).await {
         // These name their databases by themselves.
         Err(failure) if !matches!(cli.command, Some(Command::Change(change::ChangeCommand::Copy(_)))) => {
-            let is_first = !session.damage.is_met.load(Ordering::Relaxed);
-            let may_begin_again = session.looks && is_first && failure.is_damage() && !output::has_begun();
-            if may_begin_again {
-                session.damage.is_met.store(true, Ordering::Relaxed);
-                if run_command(cli, &session).await.is_ok() {
-                    return session.complete();
+            if !output::has_begun() && session.meets(&failure) {
+                let outcome = run_command(cli, &session).await;
+                // Of a row that is not found nobody knows whether it is on a damaged page.
+                if outcome.is_ok() || output::has_begun() {
+                    return outcome.and_then(|()| session.complete());
                 }
                 session.damage.is_met.store(false, Ordering::Relaxed);
             }

@@ -51,7 +51,6 @@ pub enum Format {
 
 impl Format {
     /// Whether it is JSON, in one document or several.
-    #[must_use]
     pub fn is_json(self) -> bool {
         matches!(self, Format::Json | Format::Jsonl)
     }

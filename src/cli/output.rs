@@ -31,7 +31,6 @@ pub fn veil(veil: Veil) {
 }
 
 /// Whether handles are hidden so far.
-#[must_use]
 pub fn is_veiled() -> bool {
     !veils().is_empty()
 }
@@ -45,7 +44,6 @@ fn over(veils: &[Arc<Veil>], words: &str) -> String {
 }
 
 /// A text after hiding.
-#[must_use]
 pub fn veiled(words: &str) -> String {
     over(&veils(), words)
 }
@@ -89,23 +87,16 @@ impl<W: Write> Write for Veiled<W> {
 static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
 
 /// Whether a part of the answer was printed: it cannot begin again.
-#[must_use]
 pub fn has_begun() -> bool {
     HAS_BEGUN.load(Ordering::Relaxed)
 }
 
 /// Writes to standard output through a buffer; a reader that has gone away is not an error.
-///
-/// # Errors
-/// Any other write error.
 pub fn piped(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CommandFailure> {
     piped_open(write).map(|_| ())
 }
 
 /// As [`piped`]; whether the reader is still there.
-///
-/// # Errors
-/// As [`piped`].
 pub fn piped_open(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<bool, CommandFailure> {
     HAS_BEGUN.store(true, Ordering::Relaxed);
     if is_read_by_people() {
@@ -126,9 +117,6 @@ pub fn piped_open(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Resul
 }
 
 /// Whether the reader of standard output is still there.
-///
-/// # Errors
-/// As [`piped`].
 pub fn is_read(written: io::Result<()>) -> Result<bool, CommandFailure> {
     match written {
         Err(e) if broken_pipe(&e) => Ok(false),
@@ -152,9 +140,6 @@ pub(super) fn is_read_by_people() -> bool {
 }
 
 /// Prints one JSON document, indented. On a terminal, control characters are escaped: the JSON is equivalent.
-///
-/// # Errors
-/// As [`piped`].
 pub fn json(value: &impl Serialize) -> Result<(), CommandFailure> {
     piped(|out| {
         if is_read_by_people() {
@@ -174,9 +159,6 @@ pub(super) fn indented(value: &impl Serialize) -> io::Result<String> {
 
 /// Writes one JSON document on one line; on a terminal as [`json`]. Characters that many readers take for a line end,
 /// including the Unicode ones, are escaped: the JSON is equivalent.
-///
-/// # Errors
-/// The writer's.
 pub fn json_line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     if is_read_by_people() {
         return writeln!(out, "{}", escaped(&line(value)?));
@@ -317,7 +299,6 @@ pub fn csv_fields(row: &Row) -> impl Iterator<Item = String> {
 
 /// A value as a CSV field, with JSON values as JSON text. A leading apostrophe keeps spreadsheets from taking it for a
 /// formula. On a terminal, control characters are replaced by marks.
-#[must_use]
 pub fn csv_field<'a>(part: impl Into<JsonPart<'a>>) -> String {
     let text = match part.into() {
         JsonPart::Value(Value::Null) => String::new(),
@@ -340,9 +321,6 @@ fn is_formula(text: &str) -> bool {
 }
 
 /// Prints JSON objects as CSV: a column for each key in any of them, in order of first occurrence.
-///
-/// # Errors
-/// As [`piped`].
 pub fn csv_table(rows: &[Value]) -> Result<(), CommandFailure> {
     let mut columns: Vec<&str> = Vec::new();
     for key in rows.iter().filter_map(Value::as_object).flat_map(|row| row.keys()) {
@@ -350,20 +328,38 @@ pub fn csv_table(rows: &[Value]) -> Result<(), CommandFailure> {
             columns.push(key);
         }
     }
-    piped(|out| {
-        let mut csv = csv::Writer::from_writer(out);
-        if !columns.is_empty() {
-            csv.write_record(&columns)?;
-        }
-        rows.iter().try_for_each(|row| csv.write_record(columns.iter().map(|c| csv_field(&row[*c]))))?;
-        csv.flush()
-    })
+    let fields = rows.iter().map(|row| columns.iter().map(|c| csv_field(&row[*c])));
+    piped(|out| csv(out, Some(&columns).filter(|columns| !columns.is_empty()), fields))
+}
+
+/// Writes CSV: the headings, if there are any, then the rows.
+pub fn csv<F: AsRef<[u8]>, H: AsRef<[u8]>>(
+    out: &mut dyn Write,
+    headings: Option<impl IntoIterator<Item = H>>,
+    rows: impl IntoIterator<Item = impl IntoIterator<Item = F>>,
+) -> io::Result<()> {
+    let mut csv = csv::Writer::from_writer(out);
+    headings.into_iter().try_for_each(|headings| csv.write_record(headings))?;
+    rows.into_iter().try_for_each(|row| csv.write_record(row))?;
+    csv.flush()
+}
+
+/// Prints rows: `whole` as one JSON document, or a line for each; for people as `table` writes them.
+pub fn rows(
+    format: Format,
+    whole: &impl Serialize,
+    rows: &[Value],
+    table: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), CommandFailure> {
+    match format {
+        Format::Json => json(whole),
+        Format::Jsonl => piped(|out| rows.iter().try_for_each(|row| json_line(out, row))),
+        Format::Csv => csv_table(rows),
+        Format::Table => piped(table),
+    }
 }
 
 /// Prints a table for people, as wide as the terminal; omissions are reported afterwards.
-///
-/// # Errors
-/// The writer's.
 pub fn table(out: &mut dyn Write, columns: &[PrintedColumn], rows: &[Vec<SafeText>]) -> io::Result<()> {
     let width = width();
     let fitted = table::write(out, columns, rows, width, ink())?;
@@ -373,7 +369,6 @@ pub fn table(out: &mut dyn Write, columns: &[PrintedColumn], rows: &[Vec<SafeTex
 
 /// Width of people's tables: `COLUMNS`, else the terminal's width. `None` if standard output is not a terminal, as its
 /// reader has room.
-#[must_use]
 pub fn width() -> Option<usize> {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok()).filter(|columns| *columns > 0);
     let of_terminal = || crossterm::terminal::size().map_or(0, |(columns, _)| usize::from(columns));
@@ -400,10 +395,17 @@ pub fn speak(global: &Global) {
     let _ = MANNER.set(Manner { out, quiet: global.quiet, is_json });
 }
 
-/// Colours of standard output.
-#[must_use]
 pub fn ink() -> OutputInk {
     MANNER.get().map_or(OutputInk::none(), |manner| manner.out)
+}
+
+/// Adds a line to those that wait, once: several tables of an answer lack room for the same columns, and an answer that met
+/// a damaged page begins again.
+fn add(waiting: &Mutex<Vec<String>>, line: String) {
+    let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+    if !waiting.contains(&line) {
+        waiting.push(line);
+    }
 }
 
 /// Lines for standard error after the current output.
@@ -411,25 +413,30 @@ static AFTERWARDS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Prints a line to standard error after the current output.
 pub fn afterwards(line: String) {
-    AFTERWARDS.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    add(&AFTERWARDS, line);
 }
 
 /// Prints the lines that wait for the end of the answer.
 pub fn say_afterwards() {
-    let mut lines = std::mem::take(&mut *AFTERWARDS.lock().unwrap_or_else(PoisonError::into_inner));
-    // Several tables of one answer lack room for the same columns.
-    lines.dedup();
+    let lines = std::mem::take(&mut *AFTERWARDS.lock().unwrap_or_else(PoisonError::into_inner));
     lines.iter().for_each(|line| tell(line));
 }
 
 /// Words held back until it is known whether the command fails.
 static HELD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
+/// Tells people that what was printed is a plan.
+pub fn tell_planned() {
+    if io::stderr().is_terminal() {
+        tell("this is a plan; nothing was written. --apply does it");
+    }
+}
+
 /// Prints words to standard error, unless only failures are wanted; for a program, after the command has ended.
 pub fn tell(words: &str) {
     match MANNER.get() {
         Some(manner) if manner.quiet => {}
-        Some(manner) if manner.is_json => HELD.lock().unwrap_or_else(PoisonError::into_inner).push(words.to_owned()),
+        Some(manner) if manner.is_json => add(&HELD, words.to_owned()),
         _ => say("", words),
     }
 }
@@ -437,7 +444,7 @@ pub fn tell(words: &str) {
 /// Prints a log warning to standard error; for a program, after the command has ended.
 pub fn warn(line: &str) {
     match MANNER.get() {
-        Some(manner) if manner.is_json => HELD.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned()),
+        Some(manner) if manner.is_json => add(&HELD, line.to_owned()),
         _ => say("mnemoscope: ", line),
     }
 }

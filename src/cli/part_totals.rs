@@ -13,11 +13,9 @@ use crate::store::Store;
 /// Totals of plans and receipts, each of a part.
 #[derive(Debug, Default)]
 pub struct PartTotals {
-    /// Number of parts.
     pub parts: usize,
     /// Rows by table and verb.
     pub counts: Counts,
-    /// Changes of rows.
     pub changes: usize,
     /// Receipts of the parts that changed anything: id, number in the audit trail and undo.
     pub receipts: Vec<Value>,
@@ -26,7 +24,6 @@ pub struct PartTotals {
 }
 
 impl PartTotals {
-    /// Adds the plan of a part.
     pub fn add(&mut self, plan: &Plan) {
         self.parts += 1;
         for (table, verbs) in &plan.counts {
@@ -51,7 +48,6 @@ impl PartTotals {
     }
 
     /// Turns the failure of a part into that of the whole; it says that earlier parts are done.
-    #[must_use]
     pub fn stopped(&self, failure: CommandFailure, rest: &str) -> CommandFailure {
         let standing = agreeing(
             self.receipts.len() as u64,
@@ -59,7 +55,7 @@ impl PartTotals {
              their receipts say how to undo them, newest first}",
         );
         let message = format!("{standing}. The next part failed: {}. {rest}", failure.message.trim_end_matches('.'));
-        CommandFailure { remedy: failure.remedy, ..CommandFailure::incomplete(message) }
+        CommandFailure { code: CommandFailure::incomplete("").code, message, ..failure }
     }
 
     /// Adds a sentence; those that differ only in the number that they begin with become one.
@@ -75,8 +71,6 @@ impl PartTotals {
         }
     }
 
-    /// The sentences of all parts.
-    #[must_use]
     pub fn disclosures(&self) -> Vec<String> {
         let sentence = |(rest, sum): (&String, &Option<u64>)| match sum {
             Some(sum) => format!("{}{rest}", thousands(*sum)),

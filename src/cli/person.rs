@@ -5,11 +5,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::context::Session;
-use super::failure::CommandFailure;
 use super::lines::PrintedLines;
-use super::output;
 use super::purge::say;
+use super::{CommandFailure, Session, output};
 use crate::change::purge::{self, PurgeOptions, Sink};
 use crate::memory::{Entity, Row};
 use crate::store::{Store, StoreError};
@@ -25,14 +23,14 @@ pub async fn export(session: &Session<'_>, subject: &str, out: Option<&Path>) ->
              --mask or with a profile that masks",
         ));
     }
-    let store = session.store().await?;
+    let (store, options) = (session.store().await?, PurgeOptions::default());
     if let Some(folder) = out {
-        let (manifest, hash) = purge::bundle(&store, subject, &[], Sink::Folder(folder)).await?;
+        let (manifest, hash) = purge::bundle(&store, subject, &options, Sink::Folder(folder)).await?;
         output::shape(session.format(), &json!({ "manifest": manifest, "manifest_sha256": hash }))?;
         return report_left_out(&manifest);
     }
     let mut lines = PersonLines(PrintedLines::new(output::is_read_by_people()));
-    let written = purge::bundle(&store, subject, &[], Sink::Stream(&mut lines)).await;
+    let written = purge::bundle(&store, subject, &options, Sink::Stream(&mut lines)).await;
     if lines.0.is_read() { report_left_out(&written?.0) } else { Ok(()) }
 }
 

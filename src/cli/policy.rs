@@ -7,14 +7,11 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::columns::{cell, zone_of};
-use super::context::Session;
 use super::document::RowsDocument;
 use super::doing::{Doing, PLAN_BYTES, carry_out};
-use super::failure::CommandFailure;
 use super::input::read_input;
-use super::options::Format;
-use super::output;
 use super::table::{CellShape, PrintedColumn};
+use super::{CommandFailure, Format, Session, output};
 use crate::change::Operation;
 use crate::change::operation::PairsFile;
 use crate::lab::assess;
@@ -45,7 +42,6 @@ pub enum PolicyCommand {
         /// Seed of the split into training and held-out queries: the same seed gives the same weights.
         #[arg(long, default_value_t = crate::change::operation::TRAINING_SEED)]
         seed: u64,
-        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
@@ -53,7 +49,6 @@ pub enum PolicyCommand {
     Activate {
         /// The version's id.
         id: String,
-        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
@@ -76,7 +71,6 @@ const PAIRS: &str = "A file of pairs holds JSON lines with `query`, `case` and `
 1, 0), and, where known, `case_label` (positive, negative), `reward` and `plan`. Pairs that nothing can be learned \
 from (none, or all of one kind) are refused with exit code 5; a line that is not a pair, with exit code 2.";
 
-/// Runs a command on policies.
 pub async fn run(session: &Session<'_>, command: &PolicyCommand) -> Result<(), CommandFailure> {
     match command {
         PolicyCommand::List { bank } => list(session, bank.as_deref()).await,

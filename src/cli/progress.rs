@@ -18,7 +18,6 @@ const SOON: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 struct ProgressLine {
-    /// Whether progress is shown.
     is_told: bool,
     /// Whether the line is on the terminal.
     stands: bool,

@@ -1,6 +1,5 @@
 //! `purge`: the plan, the deletion with its receipt, and a later check of a receipt.
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValue;
@@ -8,18 +7,15 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use serde_json::json;
 
-use super::context::Session;
 use super::doing::{Doing, author, keep_text, standing};
-use super::failure::CommandFailure;
-use super::options::Format;
-use super::{output, progress};
+use super::{CommandFailure, Format, Session, output, progress};
 use crate::change::purge::verdict::PurgeStatus;
-use crate::change::purge::{self, Desk, KeptPlan, Mentions, NewDecisions, Progress as Say, PurgeOptions, Sink};
+use crate::change::purge::{self, KeptPlan, Mentions, NewDecisions, PurgeOptions, Sink};
 use crate::change::purge::{PrintedPurgePlan, PurgePlan, PurgeReceipt};
 use crate::change::{Author, ChangeError, anchor, not_yet, what_if};
-use crate::config;
 use crate::memory::thousands;
 use crate::recall::what_if::WhatIf;
+use crate::shell::erasure_desk as desk;
 use crate::store::{Store, StoreError};
 
 /// A decision about one mention: `ID=leave`, `ID=redact` or `ID=delete`.
@@ -90,10 +86,8 @@ pub struct PurgeArgs {
     /// Rows in one transaction.
     #[arg(long, default_value_t = 5_000, value_name = "N")]
     pub batch: usize,
-    /// Options for handling the plan.
     #[command(flatten)]
     pub doing: Doing,
-    /// Action on an erasure that is over.
     #[command(subcommand)]
     pub command: Option<PurgeCommand>,
 }
@@ -113,13 +107,11 @@ pub enum PurgeCommand {
 
 impl PurgeArgs {
     /// Returns the person to erase, as given; empty when none is given.
-    #[must_use]
     pub fn subject(&self) -> &str {
         self.subject.as_deref().unwrap_or_default()
     }
 
     /// Whether something is asked of an erasure.
-    #[must_use]
     pub fn asks_to_erase(&self) -> bool {
         self.subject.is_some()
             || self.fleet.is_some()
@@ -130,14 +122,11 @@ impl PurgeArgs {
     }
 
     /// With `--resume`: what is decided otherwise than before.
-    #[must_use]
     pub fn decisions_on_resume(&self) -> Option<NewDecisions> {
         let decided = || NewDecisions { all: self.mentions, each: self.mention.iter().cloned().collect() };
         self.resume.then(decided)
     }
 
-    /// Returns the options for the erasure.
-    #[must_use]
     pub fn options(&self) -> PurgeOptions {
         PurgeOptions {
             aliases: self.alias.clone(),
@@ -151,7 +140,6 @@ impl PurgeArgs {
     }
 }
 
-/// Runs `purge`.
 pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandFailure> {
     if let Some(PurgeCommand::Verify { receipt, fleet }) = &args.command {
         if args.asks_to_erase() {
@@ -200,9 +188,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandF
     let mut plan = printed(session, plan);
     plan.disclosures.extend(hold.into_iter().chain(not_yet));
     output::shape(session.format(), &PlanWithRecall { plan, recall })?;
-    if std::io::stderr().is_terminal() {
-        output::tell("this is a plan; nothing was written. --apply does it");
-    }
+    output::tell_planned();
     Ok(())
 }
 
@@ -252,7 +238,7 @@ async fn carry_out(
 ) -> Result<(), CommandFailure> {
     let author = author(&args.doing.by);
     let exported = match &args.export {
-        Some(folder) => Some(purge::bundle(store, args.subject(), &args.alias, Sink::Folder(folder)).await?.1),
+        Some(folder) => Some(purge::bundle(store, args.subject(), options, Sink::Folder(folder)).await?.1),
         None => None,
     };
     let decisions = args.decisions_on_resume();
@@ -298,17 +284,6 @@ fn print(session: &Session<'_>, receipt: &PurgeReceipt, again: &str) -> Result<(
     Ok(())
 }
 
-/// The key of the suppression list and the folder for sessions and receipts.
-pub(super) fn desk<'a>(author: &'a Author, progress: Say<'a>) -> Result<Desk<'a>, CommandFailure> {
-    let kept = |e: &dyn std::fmt::Display| {
-        CommandFailure::refused(format!("the key of the suppression list cannot be kept: {e}"))
-    };
-    let key = config::erasure_key(true).map_err(|e| kept(&e))?.ok_or_else(|| kept(&"it was not made"))?;
-    let folder = config::state_folder().ok_or_else(|| kept(&"there is no state folder: set MNEMOSCOPE_STATE"))?;
-    Ok(Desk { folder, key, author, progress, forget_kept: &config::desk::forget_kept })
-}
-
-/// Shows the progress of an erasure.
 pub(super) fn say(what: &str, count: u64) {
     if what == "deleting" {
         return progress::doing(&format!("deleting, {} rows so far", thousands(count)));

@@ -1,12 +1,9 @@
 //! `queries`: the saved questions of a database.
 
 use clap::Subcommand;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::context::Session;
-use super::failure::CommandFailure;
-use super::options::Format;
-use super::output;
+use super::{CommandFailure, Session, output};
 use crate::config::Kept as _;
 use crate::memory::invocation::quoted;
 use crate::memory::nearest::unknown;
@@ -24,7 +21,6 @@ pub enum QueriesCommand {
     },
 }
 
-/// `queries`.
 pub async fn run(session: &Session<'_>, command: Option<&QueriesCommand>) -> Result<(), CommandFailure> {
     let store = session.store().await?;
     let mut kept = match command {
@@ -44,17 +40,12 @@ pub async fn run(session: &Session<'_>, command: Option<&QueriesCommand>) -> Res
         let words: Vec<String> = saved.inquiry.words().iter().map(|word| quoted(word)).collect();
         format!("{}: recall {}", saved.name, words.join(" "))
     });
-    match session.format() {
-        Format::Json => output::json(&json!({"queries": kept})),
-        Format::Jsonl => output::piped(|out| kept.iter().try_for_each(|saved| output::json_line(out, &json!(saved)))),
-        Format::Csv => output::csv_table(&kept.iter().map(|saved| json!(saved)).collect::<Vec<_>>()),
-        Format::Table => {
-            output::piped(|out| lines.into_iter().try_for_each(|line| writeln!(out, "{}", SafeText::new(&line))))
-        }
-    }
+    let rows: Vec<Value> = kept.iter().map(|saved| json!(saved)).collect();
+    output::rows(session.format(), &json!({"queries": rows}), &rows, |out| {
+        lines.into_iter().try_for_each(|line| writeln!(out, "{}", SafeText::new(&line)))
+    })
 }
 
-/// The question of that name.
 pub(super) fn saved(store: &Store, name: &str) -> Result<Inquiry, CommandFailure> {
     let kept = SavedQuestion::load(store.location())?;
     let known: Vec<String> = kept.iter().map(|saved| saved.name.clone()).collect();

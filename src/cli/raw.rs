@@ -4,12 +4,10 @@ use clap::Args;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::context::Session;
 use super::document::{Document, RowsDocument};
-use super::failure::CommandFailure;
 use super::options::{Format, at_least_one};
 use super::table::{self, CellShape, PrintedColumn};
-use super::{columns, output};
+use super::{CommandFailure, Session, columns, output};
 use crate::memory::query::{CountKind, PART};
 use crate::store::Store;
 use crate::store::raw_table::{RawPage, RawQuery, RawTable, ShownRaw};
@@ -44,7 +42,6 @@ const TITLES: [(&str, CellShape); 6] = [
     ("Entities", CellShape::Text),
 ];
 
-/// `tables`.
 pub async fn tables(session: &Session<'_>) -> Result<(), CommandFailure> {
     let tables = session.store().await?.raw().raw_tables().await?;
     let described = || tables.iter().map(table_json);
@@ -56,14 +53,11 @@ pub async fn tables(session: &Session<'_>) -> Result<(), CommandFailure> {
             document.finish().map(|_| ())
         }
         Format::Jsonl => output::piped(|out| described().try_for_each(|table| output::json_line(out, &table))),
-        Format::Csv => output::piped(|out| {
-            let mut csv = csv::Writer::from_writer(out);
-            csv.write_record(["table", "kind", "rows", "bytes", "key", "entities"])?;
-            tables
-                .iter()
-                .try_for_each(|table| csv.write_record(fields(table).map(|f| output::csv_field(&json!(f)))))?;
-            csv.flush()
-        }),
+        Format::Csv => {
+            let rows = tables.iter().map(|table| fields(table).map(|f| output::csv_field(&json!(f))));
+            let headings = ["table", "kind", "rows", "bytes", "key", "entities"];
+            output::piped(|out| output::csv(out, Some(headings), rows))
+        }
         Format::Table => output::piped(|out| {
             let rows: Vec<_> = tables.iter().map(|t| fields(t).iter().map(|f| SafeText::new(f)).collect()).collect();
             output::table(out, &table::columns(&TITLES), &rows)?;
@@ -119,7 +113,7 @@ pub async fn table(session: &Session<'_>, name: &str, selection: &RawSelection) 
     }
     let mut query =
         RawQuery::parse(table, &selection.filters, selection.order.as_deref()).map_err(CommandFailure::usage)?;
-    query.after = session.typed_cursor(selection.after.as_deref())?;
+    query.after = Session::typed_cursor(selection.after.as_deref())?;
     let format = session.format();
     let limit = selection.limit.unwrap_or(query.limit);
     if format != Format::Table {
@@ -183,14 +177,9 @@ async fn stream(
         let is_read = match format {
             Format::Json => document.rows(page.rows.iter().map(|row| RowObject(table, row)))?,
             Format::Csv => output::piped_open(|out| {
-                let mut csv = csv::Writer::from_writer(out);
-                if printed == 0 {
-                    csv.write_record(table.columns.iter().map(|c| output::csv_field(&json!(c.name))))?;
-                }
-                page.rows
-                    .iter()
-                    .try_for_each(|row| csv.write_record(row.iter().map(|c| output::csv_field(c.part()))))?;
-                csv.flush()
+                let headings = table.columns.iter().map(|c| output::csv_field(&json!(c.name)));
+                let rows = page.rows.iter().map(|row| row.iter().map(|c| output::csv_field(c.part())));
+                output::csv(out, (printed == 0).then_some(headings), rows)
             })?,
             Format::Jsonl | Format::Table => output::piped_open(|out| {
                 page.rows.iter().try_for_each(|row| output::json_line(out, &RowObject(table, row)))
@@ -207,7 +196,6 @@ async fn stream(
     }
 }
 
-/// A row as a JSON object.
 struct RowObject<'a>(&'a RawTable, &'a [ShownRaw]);
 
 impl Serialize for RowObject<'_> {

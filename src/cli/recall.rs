@@ -7,12 +7,9 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::context::Session;
-use super::failure::CommandFailure;
-use super::options::Format;
 use super::queries::saved;
 use super::recalled::{HeadValue, RecalledRows};
-use super::{as_of as past, hints, output};
+use super::{CommandFailure, Format, Session, as_of as past, hints, output};
 use crate::change::as_of::AsOf;
 use crate::change::what_if::KeptQuestion;
 use crate::config::Kept as _;
@@ -98,7 +95,6 @@ pub struct RecallArgs {
 
 impl RecallArgs {
     /// Builds the question: a saved one, overridden by options.
-    #[must_use]
     pub fn inquiry(&self, kept: Option<Inquiry>) -> Inquiry {
         let mut asked = kept.unwrap_or_else(|| Inquiry::new(Ranking::Boosted));
         if let Some(ranking) = self.ranking {
@@ -126,9 +122,9 @@ impl RecallArgs {
     }
 }
 
-/// `recall`.
 pub async fn recall(session: &Session<'_>, args: &RecallArgs) -> Result<(), CommandFailure> {
-    let (store, as_of) = past::store(session, args.as_of.as_deref()).await?;
+    let moment = past::moment(args.as_of.as_deref())?;
+    let (store, as_of) = past::store(session, moment.as_ref()).await?;
     let RankedSituation { rows, answer, .. } = ranked(session, &store, args, as_of.as_ref()).await?;
     let rows = recalled(session, &store, &answer, rows);
     match session.format() {
@@ -158,14 +154,14 @@ fn recalled<'a>(
     RecalledRows::new(session, store, RowsInContext::new(store, rows, owners))
 }
 
-/// `context`.
 pub async fn context(
     session: &Session<'_>,
     args: &RecallArgs,
     tokens: usize,
     per_row: Option<usize>,
 ) -> Result<(), CommandFailure> {
-    let (store, as_of) = past::store(session, args.as_of.as_deref()).await?;
+    let moment = past::moment(args.as_of.as_deref())?;
+    let (store, as_of) = past::store(session, moment.as_ref()).await?;
     let RankedSituation { rows, answer, .. } = ranked(session, &store, args, as_of.as_ref()).await?;
     let budget = Budget { tokens, per_row };
     let mut writer = ContextWriter::new(rows.len(), budget, answer.request.inquiry.ranking == Ranking::Similar);

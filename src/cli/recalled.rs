@@ -5,11 +5,8 @@ use std::io;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::context::Session;
 use super::document::{Document, RowsDocument};
-use super::failure::CommandFailure;
-use super::options::Format;
-use super::{output, shown};
+use super::{CommandFailure, Format, Session, output, shown};
 use crate::lab::recall::{RowInContext, RowsInContext, told};
 use crate::memory::Row;
 use crate::memory::json::JsonPart;
@@ -23,15 +20,11 @@ use crate::store::hanging::HangingRows;
 /// Members of a row that come before its dependent rows.
 pub type Head = fn(&RankedRow) -> Vec<(&'static str, HeadValue<'_>)>;
 
-/// A value of a member.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum HeadValue<'r> {
-    /// A known value.
     Known(Value),
-    /// The whole row.
     Row(&'r Row),
-    /// A value of the row.
     Part(JsonPart<'r>),
 }
 
@@ -56,16 +49,11 @@ pub struct RecalledRows<'a> {
 }
 
 impl<'a> RecalledRows<'a> {
-    /// Creates it for rows in the format of the session.
-    #[must_use]
     pub fn new(session: &Session<'_>, store: &'a Store, rows: RowsInContext<'a>) -> Self {
         RecalledRows { store, mask: session.mask(), format: session.format(), rows }
     }
 
     /// The next row, as it may be shown.
-    ///
-    /// # Errors
-    /// The engine's refusal.
     pub async fn next(&mut self) -> Result<Option<RowInContext>, CommandFailure> {
         let mut next = self.rows.next().await?;
         if let (Some(mask), Some(row)) = (&self.mask, &mut next) {
@@ -75,9 +63,6 @@ impl<'a> RecalledRows<'a> {
     }
 
     /// Canvas events and feedback of a row, as far as they fit in this many characters.
-    ///
-    /// # Errors
-    /// The engine's refusal.
     pub async fn told(
         &self,
         around: Option<RecalledContext>,
@@ -93,9 +78,6 @@ impl<'a> RecalledRows<'a> {
     }
 
     /// Prints all rows as JSON or CSV; one JSON document ends with `rest`.
-    ///
-    /// # Errors
-    /// An error of the engine, or a write error.
     pub async fn print(mut self, head: Head, rest: Value) -> Result<(), CommandFailure> {
         match self.format {
             Format::Csv => self.print_table(head).await,
@@ -109,14 +91,13 @@ impl<'a> RecalledRows<'a> {
                 rows.end(&rest)
             }
             _ => {
-                while let Some(row) = self.next().await? {
-                    let mut line = Document::new(Format::Jsonl)?;
-                    self.members(&mut line, head, row).await?;
-                    if !line.finish()? {
-                        break;
-                    }
+                let mut lines = Document::lines();
+                while let Some(row) = self.next().await?.filter(|_| lines.is_read()) {
+                    lines.item();
+                    self.members(&mut lines, head, row).await?;
+                    lines.end_line()?;
                 }
-                Ok(())
+                lines.print()
             }
         }
     }

@@ -4,12 +4,9 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use super::context::Session;
-use super::failure::CommandFailure;
-use super::options::Format;
 use super::recall::{print_notes, vector_of};
 use super::recalled::{HeadValue, RecalledRows};
-use super::{hints, output};
+use super::{CommandFailure, Format, Session, hints, output};
 use crate::lab::recall::{RowInContext, RowsInContext};
 use crate::lab::{self, replay::TopicReplay};
 use crate::memory::{Entity, agreeing};

@@ -27,16 +27,11 @@ pub struct RetainArgs {
     /// Largest share of an entity's rows that may be deleted at once, 0 to 1; overrides the file's.
     #[arg(long, value_name = "SHARE")]
     pub share: Option<f64>,
-    /// Options for handling the plan.
     #[command(flatten)]
     pub doing: Doing,
 }
 
 impl RetainArgs {
-    /// Returns the operation asked for, and the options for handling its plan.
-    ///
-    /// # Errors
-    /// No file, or rules that make no sense.
     pub fn operation(&self) -> Result<(Operation, &Doing), CommandFailure> {
         let file = self.file.clone().or_else(usual).ok_or_else(|| {
             CommandFailure::not_found(format!(
@@ -55,7 +50,6 @@ impl RetainArgs {
 }
 
 /// The default file of rules.
-#[must_use]
 pub fn usual() -> Option<PathBuf> {
     let beside = || config::path().and_then(|settings| Some(settings.parent()?.join(NAME)));
     [Some(PathBuf::from(NAME)), beside()].into_iter().flatten().find(|path| path.is_file())

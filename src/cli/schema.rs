@@ -1,12 +1,9 @@
 //! `schema`: JSON Schemas of the output of commands.
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::context::Session;
-use super::failure::CommandFailure;
-use super::options::Format;
-use super::output;
+use super::{CommandFailure, Format, Session, output};
 use crate::memory::nearest::unknown;
 use crate::memory::schema::{VERSION, names, schema, title};
 
@@ -26,16 +23,10 @@ pub(super) fn run(session: &Session<'_>, asked: &Schema) -> Result<(), CommandFa
     let Some(name) = &asked.name else {
         let known = names();
         let titled = |name: &String| json!({ "name": name, "title": title(name) });
-        return match session.format() {
-            Format::Json => {
-                output::json(&json!({ "version": VERSION, "schemas": known.iter().map(titled).collect::<Vec<_>>() }))
-            }
-            Format::Jsonl => output::piped(|out| known.iter().try_for_each(|n| output::json_line(out, &titled(n)))),
-            Format::Csv => output::csv_table(&known.iter().map(titled).collect::<Vec<_>>()),
-            Format::Table => output::piped(|out| {
-                known.iter().try_for_each(|name| writeln!(out, "{name}: {}", title(name).unwrap_or_default()))
-            }),
-        };
+        let rows: Vec<Value> = known.iter().map(titled).collect();
+        return output::rows(session.format(), &json!({ "version": VERSION, "schemas": rows }), &rows, |out| {
+            known.iter().try_for_each(|name| writeln!(out, "{name}: {}", title(name).unwrap_or_default()))
+        });
     };
     let found = schema(name).ok_or_else(|| {
         let known = names();

@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::context::Session;
 use super::document::Document;
-use super::failure::CommandFailure;
+use super::{CommandFailure, Session};
 use crate::change::as_of::AsOf;
 use crate::memory::mask::Mask;
 use crate::memory::query::LinkedMemory;
@@ -30,9 +29,6 @@ impl<'a> PrintedContext<'a> {
     }
 
     /// `show episode`.
-    ///
-    /// # Errors
-    /// An error of the engine, or a write error.
     pub async fn episode(mut self, outline: EpisodeOutline, as_of: Option<AsOf>) -> Result<(), CommandFailure> {
         let EpisodeOutline { mut episode, chain, .. } = outline;
         self.mask(std::slice::from_mut(&mut episode));
@@ -55,9 +51,6 @@ impl<'a> PrintedContext<'a> {
     }
 
     /// `show` of any other row: its canonical columns, and its dependent rows under names of their own.
-    ///
-    /// # Errors
-    /// As [`PrintedContext::episode`].
     pub async fn row(mut self, mut row: Row, as_of: Option<AsOf>) -> Result<(), CommandFailure> {
         let id = [row.id().to_owned()];
         let named: Vec<String> = row.list("reference_case_ids").into_iter().map(str::to_owned).collect();
@@ -84,9 +77,6 @@ impl<'a> PrintedContext<'a> {
     }
 
     /// `chain`.
-    ///
-    /// # Errors
-    /// As [`PrintedContext::episode`].
     pub async fn chain(mut self, chain: EpisodeChain) -> Result<(), CommandFailure> {
         self.links(chain).await?;
         self.document.finish().map(|_| ())
@@ -155,9 +145,6 @@ impl<'a> PrintedContext<'a> {
 }
 
 /// Prints rows as a list in a document, part by part.
-///
-/// # Errors
-/// As [`PrintedContext::episode`].
 pub async fn list(
     document: &mut Document,
     name: &str,

@@ -18,10 +18,8 @@ pub struct SignalArgs {
     /// confirmed, corrected, rejected, undone or ignored.
     #[arg(required = true)]
     pub signal: Option<String>,
-    /// Options for handling the plan.
     #[command(flatten)]
     pub doing: Doing,
-    /// Action on signals that exist already.
     #[command(subcommand)]
     pub command: Option<SignalCommand>,
 }
@@ -33,17 +31,12 @@ pub enum SignalCommand {
     Retract {
         /// The signal's id.
         id: String,
-        /// Options for handling the plan.
         #[command(flatten)]
         doing: Doing,
     },
 }
 
 impl SignalArgs {
-    /// Returns the operation asked for, and the options for handling its plan.
-    ///
-    /// # Errors
-    /// A word that is not a signal.
     pub fn operation(&self) -> Result<(Operation, &Doing), CommandFailure> {
         if let Some(SignalCommand::Retract { id, doing }) = &self.command {
             if self.episode.is_some() || self.doing != Doing::default() {

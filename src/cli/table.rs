@@ -28,10 +28,8 @@ pub enum CellShape {
     Text,
 }
 
-/// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrintedColumn {
-    /// Heading of the column.
     pub title: String,
     /// Unit or time zone that follows the heading in brackets.
     pub unit: Option<String>,
@@ -42,14 +40,10 @@ pub struct PrintedColumn {
 }
 
 impl PrintedColumn {
-    /// A column with a heading.
-    #[must_use]
     pub fn new(title: &str, shape: CellShape, rank: u8) -> Self {
         PrintedColumn { title: title.to_owned(), unit: None, shape, rank }
     }
 
-    /// Adds a unit.
-    #[must_use]
     pub fn with(self, unit: Option<String>) -> Self {
         PrintedColumn { unit, ..self }
     }
@@ -65,7 +59,6 @@ impl PrintedColumn {
 }
 
 /// Columns that are never dropped, from their headings and shapes.
-#[must_use]
 pub fn columns(all: &[(&str, CellShape)]) -> Vec<PrintedColumn> {
     all.iter().map(|(title, shape)| PrintedColumn::new(title, *shape, 0)).collect()
 }
@@ -73,15 +66,12 @@ pub fn columns(all: &[(&str, CellShape)]) -> Vec<PrintedColumn> {
 /// Columns and texts that the table leaves out.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FittedTable {
-    /// Headings of the columns that were dropped.
     pub dropped: Vec<String>,
-    /// Whether a text was cut.
     pub cut: bool,
 }
 
 impl FittedTable {
     /// Describes the omissions of the table in one line; `None` if it shows everything.
-    #[must_use]
     pub fn note(&self, width: Option<usize>) -> Option<String> {
         let dropped = (!self.dropped.is_empty()).then(|| format!("no room for {}", self.dropped.join(", ")));
         let cut = self.cut.then(|| "long texts are cut".to_owned());
@@ -93,9 +83,6 @@ impl FittedTable {
 
 /// Writes a table, at most as wide as `width` if its uncut columns allow that; without a width nothing is cut or
 /// dropped.
-///
-/// # Errors
-/// The writer's.
 pub fn write(
     out: &mut dyn Write,
     columns: &[PrintedColumn],

@@ -42,7 +42,6 @@ struct Page<T> {
 
 impl Book {
     /// Returns the path of the file.
-    #[must_use]
     pub fn path(self) -> Option<PathBuf> {
         Some(state_folder()?.join(format!("{}.toml", self.name)))
     }
@@ -59,7 +58,6 @@ impl Book {
     }
 
     /// The single record of a database; `None` if there is none, or if it cannot be read.
-    #[must_use]
     pub fn only<T: DeserializeOwned>(self, database: &str) -> Option<T> {
         self.load(database).unwrap_or_default().into_iter().next()
     }
@@ -144,7 +142,6 @@ fn is_within(text: &str, handle: &str) -> bool {
 }
 
 /// The name of a database in records: a file has one name, however its path is written.
-#[must_use]
 pub fn place_of(database: &str) -> String {
     let real = database_url::file(database, Path::new("")).ok().and_then(|path| path.canonicalize().ok());
     real.map_or_else(|| database.to_owned(), |path| path.display().to_string())

@@ -42,7 +42,6 @@ pub struct ConsoleLooks {
 }
 
 /// Saved filters of a database, newest last; empty if they cannot be read.
-#[must_use]
 pub fn filters(database: &str) -> Vec<WrittenFilter> {
     FILTERS.load(database).unwrap_or_default()
 }
@@ -87,13 +86,11 @@ pub enum ErasureSince {
 
 impl FoundFilters {
     /// Loads them.
-    #[must_use]
     pub fn load(database: &str) -> Self {
         FoundFilters { mark: ERASURES.only(database), filters: filters(database) }
     }
 
     /// Result of the check whether a person was erased since.
-    #[must_use]
     pub fn erasure(&self, database: &str) -> ErasureSince {
         match ERASURES.only::<ErasureMark>(database) {
             mark if mark == self.mark => ErasureSince::None,
@@ -111,7 +108,6 @@ struct ErasureMark {
 }
 
 /// Loads the looks of the console.
-#[must_use]
 pub fn looks() -> ConsoleLooks {
     LOOKS.only("").unwrap_or_default()
 }
@@ -122,7 +118,6 @@ pub fn keep_looks(looks: &ConsoleLooks) {
 }
 
 /// The last full look for findings; `None` if there was none, or if it cannot be read.
-#[must_use]
 pub fn last_findings(database: &str) -> Option<EarlierLook> {
     FINDINGS.only(database)
 }

@@ -57,7 +57,6 @@ pub trait Kept: DeserializeOwned + Serialize + Clone {
 }
 
 /// The muted findings of a database. An unreadable file mutes nothing.
-#[must_use]
 pub fn muted(database: &str) -> Muted {
     Muted::of(&Mute::load(database).unwrap_or_default())
 }

@@ -130,7 +130,6 @@ const KEY_BYTES: u64 = 32;
 
 /// Returns the path of the settings file: `$MNEMOSCOPE_CONFIG`, else `mnemoscope/config.toml` in the user's settings
 /// folder.
-#[must_use]
 pub fn path() -> Option<PathBuf> {
     match std::env::var_os("MNEMOSCOPE_CONFIG") {
         Some(path) => Some(PathBuf::from(path)),
@@ -140,13 +139,11 @@ pub fn path() -> Option<PathBuf> {
 
 /// The operator's own layout files: `layouts/*.toml` next to the settings file, as path and text, sorted by name. An
 /// unreadable one is left out.
-#[must_use]
 pub fn layouts() -> Vec<(String, String)> {
     files_in("layouts")
 }
 
 /// The operator's own themes: `themes/*.toml` next to the settings file, as [`layouts`].
-#[must_use]
 pub fn themes() -> Vec<(String, String)> {
     files_in("themes")
 }
@@ -162,7 +159,6 @@ fn files_in(folder: &str) -> Vec<(String, String)> {
 }
 
 /// Folder of the program's own state: `$MNEMOSCOPE_STATE`, else `mnemoscope` in the user's state folder.
-#[must_use]
 pub fn state_folder() -> Option<PathBuf> {
     match std::env::var_os("MNEMOSCOPE_STATE") {
         Some(path) => Some(PathBuf::from(path)),
@@ -216,7 +212,6 @@ fn line_at(text: &str, byte: usize) -> usize {
 }
 
 /// Our own database for a palace folder.
-#[must_use]
 pub fn companion(palace: &Path) -> Option<PathBuf> {
     use sha2::{Digest as _, Sha256};
     let real = palace.canonicalize().ok()?;
@@ -225,14 +220,12 @@ pub fn companion(palace: &Path) -> Option<PathBuf> {
 }
 
 /// Folder with the anchors of audit trails: outside every database.
-#[must_use]
 pub fn anchor_folder() -> Option<PathBuf> {
     Some(state_folder()?.join("anchors"))
 }
 
 /// The key of the pseudonyms shown by `--mask`: created once and kept in the state folder, so that pseudonyms are
 /// stable across runs and cannot be guessed from the values. If it cannot be saved, it is used for this run only.
-#[must_use]
 pub fn mask_key() -> [u8; 32] {
     let path = state_folder().map(|f| f.join("mask.key"));
     let kept = path.as_ref().and_then(|p| input_file::read(p, KEY_BYTES).ok()).and_then(|bytes| bytes.try_into().ok());

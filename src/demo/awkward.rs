@@ -12,7 +12,6 @@ use crate::store::bulk::{BulkTable, BulkValue};
 /// Facts about the rest of the world that an awkward episode needs.
 #[derive(Debug)]
 pub struct AwkwardContext {
-    /// Id of the episode itself.
     pub id: String,
     /// Start and end of the episode, in microseconds since 1970.
     pub times: (i64, i64),
@@ -174,7 +173,6 @@ const TRICKS: &[(&str, Trick)] = &[
 ];
 
 /// Returns the number of ways to be awkward.
-#[must_use]
 pub fn count() -> u64 {
     TRICKS.len() as u64
 }

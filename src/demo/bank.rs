@@ -7,8 +7,9 @@ use sha2::{Digest, Sha256};
 
 use super::calendar::{DAY, HOUR, stamp};
 use super::chance::Chance;
+use super::ids::Ids;
 use super::log::summary;
-use super::moment::{EpisodeEnd, EpisodeFacts, IdCounters};
+use super::moment::{EpisodeEnd, EpisodeFacts};
 use super::rows::{AUDIT, CASE_VECTORS, CASES, DemoRow, POLICIES, PROFILES, list};
 use super::vectors;
 use super::world::{AGENTS, DemoPerson};
@@ -34,7 +35,6 @@ struct DemoProfile {
     message: String,
 }
 
-/// All banks.
 #[derive(Debug)]
 pub struct DemoBanks {
     seed: u64,
@@ -46,20 +46,17 @@ pub struct DemoBanks {
 
 impl DemoBanks {
     /// Creates banks for a story of this many episodes; `owned` is the share (0..=1) of them whose people have banks.
-    #[must_use]
     pub fn new(seed: u64, episodes: u64, owned: f64) -> DemoBanks {
         let share = (MOST_CASES / (episodes as f64 * owned).max(1.0)).min(0.6);
         DemoBanks { seed, share, owners: MOST_OWNERS, profiles: BTreeMap::new() }
     }
 
     /// Returns how many of this many people have banks.
-    #[must_use]
     pub fn owners(people: usize) -> usize {
         people.min(MOST_OWNERS)
     }
 
     /// Newest cases of a person and an agent, oldest first.
-    #[must_use]
     pub fn recent(&self, person: usize, agent: usize) -> Vec<String> {
         self.profiles.get(&(person, agent)).map(|p| p.recent.iter().cloned().collect()).unwrap_or_default()
     }
@@ -70,7 +67,7 @@ impl DemoBanks {
         moment: &EpisodeFacts<'_>,
         person: usize,
         score: Option<f64>,
-        ids: &mut IdCounters,
+        ids: &mut Ids,
     ) -> Vec<DemoRow> {
         let mut chance = moment.chance("case");
         let Some(value) = reward(moment.outcome.word(), score) else { return Vec::new() };
@@ -79,7 +76,7 @@ impl DemoBanks {
             return Vec::new();
         }
         let profile = self.profiles.entry((person, moment.topic.agent)).or_insert_with(|| DemoProfile {
-            id: ids.profile.next(),
+            id: ids.next("bank"),
             created: moment.ended,
             updated: moment.ended,
             cases: 0,
@@ -92,7 +89,7 @@ impl DemoBanks {
             let ask = moment.words.say(&moment.topic.asks, &mut chance);
             profile.message = format!("{}. {ask}", moment.title);
         }
-        let id = ids.case.next();
+        let id = ids.next("case");
         let references: Vec<String> = {
             let recent: Vec<String> = profile.recent.iter().cloned().collect();
             let count = chance.weighted(&[0.3, 0.25, 0.2, 0.15, 0.1]);
@@ -124,7 +121,7 @@ impl DemoBanks {
     }
 
     /// The rows of the banks, of their policies, and of the audit trail of both.
-    pub fn rows(&self, people: &[DemoPerson], anchor: i64, ids: &mut IdCounters) -> Vec<DemoRow> {
+    pub fn rows(&self, people: &[DemoPerson], anchor: i64, ids: &mut Ids) -> Vec<DemoRow> {
         let mut rows = Vec::new();
         for (number, ((person, agent), profile)) in self.profiles.iter().enumerate() {
             let mut chance = Chance::new(self.seed, "bank", number as u64);
@@ -157,7 +154,7 @@ fn policies(
     profile: &DemoProfile,
     agent: usize,
     anchor: i64,
-    ids: &mut IdCounters,
+    ids: &mut Ids,
     chance: &mut Chance,
 ) {
     let versions = chance.between(1, 4);
@@ -179,7 +176,7 @@ fn policies(
             2 => "failed",
             _ => "active",
         };
-        let id = ids.policy.next();
+        let id = ids.next("pol");
         rows.push(
             DemoRow::new(&POLICIES)
                 .with("id", &id)
@@ -199,9 +196,9 @@ fn round(number: f64) -> f64 {
     (number * 10_000.0).round() / 10_000.0
 }
 
-fn audit(ids: &mut IdCounters, actor: &str, agent: usize, action: &'static str, payload: Json, at: i64) -> DemoRow {
+fn audit(ids: &mut Ids, actor: &str, agent: usize, action: &'static str, payload: Json, at: i64) -> DemoRow {
     DemoRow::new(&AUDIT)
-        .with("id", ids.audit.next())
+        .with("id", ids.next("aud"))
         .with("actor", actor.to_owned())
         .with("agent_id", AGENTS[agent].id)
         .with("action", action)
@@ -220,7 +217,7 @@ fn case(
     let (words, topic) = (moment.words, moment.topic);
     let prompt = json!({
         "message": profile.message,
-        "context": {"user": moment.person.name, "customer": words.customer, "topic": topic.name},
+        "context": {"user": moment.person.name, "customer": words.word("customer"), "topic": topic.name},
         "locale": "en",
     });
     let step = |(position, step): (usize, &super::topics::TopicStep)| {
@@ -240,7 +237,7 @@ fn case(
         .map(|(position, step)| {
             let failed = position == last && moment.outcome == EpisodeEnd::Failure;
             let output = words.fill(if failed { step.error } else { step.result }, chance);
-            json!({"tool": step.name, "input": {"reference": words.reference},
+            json!({"tool": step.name, "input": {"reference": words.word("ref")},
                 "status": if failed { "error" } else { "ok" }, "durationMs": chance.between(20, 9_000), "output": output})
         })
         .collect();

@@ -40,7 +40,6 @@ pub struct Calendar {
 impl Calendar {
     /// The days up to `anchor`. Busy hours are placed relative to the anchor: the same seed tells the same story, at
     /// the same age.
-    #[must_use]
     pub fn new(anchor: i64) -> Calendar {
         let start = anchor - LENGTH * DAY;
         let weight = |hour: i64| {
@@ -61,19 +60,16 @@ impl Calendar {
     }
 
     /// Returns the start of the story.
-    #[must_use]
     pub fn start(&self) -> i64 {
         self.start
     }
 
     /// Returns the start of the last episode, a few minutes before the anchor.
-    #[must_use]
     pub fn last(&self) -> i64 {
         self.start + LENGTH * DAY - LATEST
     }
 
     /// The moment at which `share` (0.0..1.0) of the story is over.
-    #[must_use]
     pub fn moment(&self, share: f64) -> i64 {
         let hour = self.over.partition_point(|&over| over <= share).min(self.over.len() - 1);
         let before = if hour == 0 { 0.0 } else { self.over[hour - 1] };
@@ -87,37 +83,28 @@ fn at(moment: i64) -> DateTime<Utc> {
 }
 
 /// The moment in the one spelling of stored times.
-#[must_use]
 pub fn stamp(moment: i64) -> String {
     at(moment).to_rfc3339_opts(SecondsFormat::Micros, true)
 }
 
 /// The moment without a zone, as some writers spell it: with a space, to the second.
-#[must_use]
 pub fn naive(moment: i64) -> String {
     at(moment).format("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// The moment in a zone two hours ahead.
-#[must_use]
 pub fn zoned(moment: i64) -> String {
     at(moment + 2 * HOUR).format("%Y-%m-%dT%H:%M:%S+02:00").to_string()
 }
 
-/// Name of the day of the week.
-#[must_use]
 pub fn weekday(moment: i64) -> &'static str {
     DAYS[at(moment).weekday().num_days_from_monday() as usize % 7]
 }
 
-/// Position of the month in its year, 0..12.
-#[must_use]
-pub fn month(moment: i64) -> usize {
-    at(moment).month0() as usize
+pub fn month(moment: i64) -> String {
+    at(moment).format("%B").to_string()
 }
 
-/// Name of the part of the day.
-#[must_use]
 pub fn part_of_day(moment: i64) -> &'static str {
     match at(moment).hour() {
         5..=11 => "morning",

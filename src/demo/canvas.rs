@@ -4,21 +4,16 @@ use serde_json::{Value as Json, json};
 
 use super::calendar::{SECOND, stamp};
 use super::chance::Chance;
-use super::moment::{EpisodeEnd, EpisodeFacts, IdCounters};
+use super::ids::Ids;
+use super::moment::{EpisodeEnd, EpisodeFacts};
 use super::rows::{CANVAS, DemoRow};
 use super::topics::CanvasShow;
 
 const FIELDS: [&str; 5] = ["name", "email", "phone", "city", "amount"];
 
-/// Canvas type, component type and how long it stays open, in seconds.
-struct CanvasKind {
-    canvas: &'static str,
-    component: &'static str,
-    open: (i64, i64),
-}
-
-fn look(show: CanvasShow) -> CanvasKind {
-    let (canvas, component, open) = match show {
+/// Canvas type, component type, and the least and most seconds that it stays open.
+fn look(show: CanvasShow) -> (&'static str, &'static str, (i64, i64)) {
+    match show {
         CanvasShow::Sheet => ("sheets", "table", (5, 25)),
         CanvasShow::Line => ("charts", "line_chart", (18, 95)),
         CanvasShow::Bar => ("charts", "bar_chart", (15, 80)),
@@ -29,36 +24,35 @@ fn look(show: CanvasShow) -> CanvasKind {
         CanvasShow::Diff => ("coding", "diff", (25, 200)),
         CanvasShow::Board => ("orchestration", "board", (10, 90)),
         CanvasShow::Custom => ("generic", "heat_map", (12, 70)),
-    };
-    CanvasKind { canvas, component, open }
+    }
 }
 
 /// The canvas events of an episode, in time order.
-pub fn events(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> Vec<DemoRow> {
+pub fn events(moment: &EpisodeFacts<'_>, ids: &mut Ids) -> Vec<DemoRow> {
     let mut chance = moment.chance("canvas");
     let count = chance.weighted(&[0.45, 0.4, 0.15]).max(usize::from(moment.rich));
     let mut rows = Vec::new();
     for part in 0..count {
         let show = *chance.pick(&moment.topic.shows);
-        let canvas = ids.canvas.next();
+        let canvas = ids.next("canvas");
         let mut clock = moment.within((part as f64 + 0.3) / (count as f64 + 0.5));
         for (action, wait, metadata) in session(moment, show, &mut chance) {
             clock += wait;
             if clock > moment.anchor {
                 break;
             }
-            let look = look(show);
+            let (kind, component, _) = look(show);
             rows.push(
                 DemoRow::new(&CANVAS)
-                    .with("id", ids.canvas_event.next())
+                    .with("id", ids.next("cv"))
                     .with("episode_id", &moment.id)
                     .with("session_id", &moment.session)
                     .with("agent_id", moment.agent().id)
                     .with("user_id", &moment.person.id)
                     .with("canvas_id", &canvas)
-                    .with("canvas_type", look.canvas)
-                    .with("component_type", look.component)
-                    .with("component_name", format!("{} {}", moment.topic.name, look.component.replace('_', " ")))
+                    .with("canvas_type", kind)
+                    .with("component_type", component)
+                    .with("component_name", format!("{} {}", moment.topic.name, component.replace('_', " ")))
                     .with("action", action)
                     .with("metadata", metadata)
                     .with("created_at", stamp(clock)),
@@ -71,7 +65,6 @@ pub fn events(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> Vec<DemoRow> {
 
 /// Generates the events on one canvas: action, time since the last one, and its details.
 fn session(moment: &EpisodeFacts<'_>, show: CanvasShow, chance: &mut Chance) -> Vec<(&'static str, i64, Json)> {
-    let look = look(show);
     let mut happens = vec![("present", 0, presented(moment, show, chance))];
     let corrected = !moment.outcome.pleases() && chance.is(0.45);
     if corrected || chance.is(0.2) {
@@ -79,7 +72,8 @@ fn session(moment: &EpisodeFacts<'_>, show: CanvasShow, chance: &mut Chance) -> 
         let changed = format!("row {}", chance.between(1, 60));
         happens.push(("update", chance.between(4, 40) * SECOND, json!({"by": by, "changed": [changed]})));
     }
-    let mut open = chance.between(look.open.0, look.open.1);
+    let (_, _, (least, most)) = look(show);
+    let mut open = chance.between(least, most);
     // Most tables get only a glance.
     let glance = show == CanvasShow::Sheet && chance.is(0.75) || chance.is(0.04);
     let acts = match show {
@@ -115,10 +109,12 @@ fn presented(moment: &EpisodeFacts<'_>, show: CanvasShow, chance: &mut Chance) -
             json!({"to": moment.words.fill("{colleague_mail}", chance), "subject": moment.title})
         }
         CanvasShow::Form => json!({"form_fields": FIELDS, "prefilled": ["name", "email"]}),
-        CanvasShow::Shell => json!({"command": format!("{} --for {}", moment.topic.workflow, moment.words.reference)}),
+        CanvasShow::Shell => {
+            json!({"command": format!("{} --for {}", moment.topic.workflow, moment.words.word("ref"))})
+        }
         CanvasShow::Diff => json!({"files": chance.between(1, 9), "added": chance.between(2, 160),
             "removed": chance.between(0, 90)}),
-        CanvasShow::Board => json!({"steps": moment.topic.steps.len(), "waiting_for": moment.words.colleague}),
+        CanvasShow::Board => json!({"steps": moment.topic.steps.len(), "waiting_for": moment.words.word("colleague")}),
         CanvasShow::Custom => json!({"component": "heat-map-by-region", "version": chance.between(1, 4)}),
     }
 }
@@ -132,7 +128,7 @@ fn acted(moment: &EpisodeFacts<'_>, show: CanvasShow, chance: &mut Chance) -> (&
                 json!(person.name),
                 json!(person.mail),
                 json!(person.phone),
-                json!(moment.words.city),
+                json!(moment.words.word("city")),
                 json!(chance.between(120, 64_000)),
             ];
             let values: serde_json::Map<String, Json> =

@@ -6,7 +6,6 @@
 pub struct Chance(u64);
 
 /// Hashes a number so that every bit affects every bit of the result.
-#[must_use]
 pub fn mix(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -14,15 +13,12 @@ pub fn mix(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A number for a text.
-#[must_use]
 pub fn hash(text: &str) -> u64 {
     text.bytes().fold(0xCBF2_9CE4_8422_2325, |h, b| mix(h ^ u64::from(b)))
 }
 
 impl Chance {
     /// The stream for one item (`number`) of one kind (`sort`) in the world of `seed`.
-    #[must_use]
     pub fn new(seed: u64, sort: &str, number: u64) -> Chance {
         Chance(mix(mix(seed) ^ mix(hash(sort)).rotate_left(17) ^ mix(number).rotate_left(41)))
     }

@@ -1,33 +1,33 @@
 //! Ids of the demo: short, unique, and rising with time as those of real writers mostly do.
 
+use std::collections::BTreeMap;
+
 use super::chance::{hash, mix};
 
 /// Crockford's base 32, which leaves out easily confused characters.
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// Ids of one kind of item.
+/// Ids of all kinds of items. Those of one kind begin with the same prefix and an underscore.
 #[derive(Debug)]
 pub struct Ids {
-    prefix: &'static str,
-    key: u64,
-    next: u64,
+    seed: u64,
+    /// Number of the next item by prefix.
+    next: BTreeMap<&'static str, u64>,
 }
 
 impl Ids {
-    /// Ids that begin with `prefix` and an underscore.
-    #[must_use]
-    pub fn new(prefix: &'static str, seed: u64) -> Ids {
-        Ids { prefix, key: mix(seed ^ hash(prefix)), next: 0 }
+    pub fn new(seed: u64) -> Ids {
+        Ids { seed, next: BTreeMap::new() }
     }
 
     /// The id of an item by its number (below 2^29): eight digits, the last two of which cannot be guessed from
     /// neighbours.
-    #[must_use]
-    pub fn at(&self, number: u64) -> String {
-        let serial = (self.key & 0x1FFF_FFFF) + number;
-        let code = serial << 10 | mix(self.key ^ number) & 0x3FF;
-        let mut id = String::with_capacity(self.prefix.len() + 9);
-        id.push_str(self.prefix);
+    pub fn at(&self, prefix: &'static str, number: u64) -> String {
+        let key = mix(self.seed ^ hash(prefix));
+        let serial = (key & 0x1FFF_FFFF) + number;
+        let code = serial << 10 | mix(key ^ number) & 0x3FF;
+        let mut id = String::with_capacity(prefix.len() + 9);
+        id.push_str(prefix);
         id.push('_');
         for digit in (0..8).rev() {
             id.push(char::from(DIGITS[(code >> (digit * 5) & 31) as usize]));
@@ -35,11 +35,12 @@ impl Ids {
         id
     }
 
-    /// The next id.
-    pub fn next(&mut self) -> String {
-        let id = self.at(self.next);
-        self.next += 1;
-        id
+    /// The next id of a kind.
+    pub fn next(&mut self, prefix: &'static str) -> String {
+        let number = self.next.entry(prefix).or_default();
+        *number += 1;
+        let number = *number - 1;
+        self.at(prefix, number)
     }
 }
 
@@ -49,8 +50,8 @@ mod tests {
 
     #[test]
     fn ids_rise_and_have_one_length() {
-        let ids = Ids::new("ep", 7);
-        let all: Vec<String> = (0..5_000).map(|n| ids.at(n)).collect();
+        let ids = Ids::new(7);
+        let all: Vec<String> = (0..5_000).map(|n| ids.at("ep", n)).collect();
         assert!(all.is_sorted_by(|a, b| a < b));
         assert!(all.iter().all(|id| id.len() == "ep_".len() + 8));
     }

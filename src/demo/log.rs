@@ -4,13 +4,13 @@ use serde_json::{Value as Json, json};
 
 use super::calendar::{SECOND, stamp};
 use super::chance::Chance;
-use super::moment::{EpisodeEnd, EpisodeFacts, IdCounters};
+use super::ids::Ids;
+use super::moment::{EpisodeEnd, EpisodeFacts};
 use super::rows::{DemoRow, EVENTS};
 
 /// A log and the values derived from it.
 #[derive(Debug)]
 pub struct EventLog {
-    /// Events in order.
     pub rows: Vec<DemoRow>,
     /// Considerations that the agent stated.
     pub thoughts: Vec<String>,
@@ -24,7 +24,7 @@ pub struct EventLog {
 
 struct EventLogWriter<'a, 'm> {
     moment: &'a EpisodeFacts<'m>,
-    ids: &'a mut IdCounters,
+    ids: &'a mut Ids,
     clock: i64,
     rows: Vec<DemoRow>,
 }
@@ -36,7 +36,7 @@ impl EventLogWriter<'_, '_> {
         let at = stamp(self.clock.min(self.moment.anchor));
         self.rows.push(
             DemoRow::new(&EVENTS)
-                .with("id", self.ids.event.next())
+                .with("id", self.ids.next("ev"))
                 .with("run_id", self.moment.run().to_owned())
                 .with("sequence", self.rows.len() as i64 + 1)
                 .with("kind", kind)
@@ -48,7 +48,7 @@ impl EventLogWriter<'_, '_> {
 }
 
 /// The log of the episode's run.
-pub fn write(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> EventLog {
+pub fn write(moment: &EpisodeFacts<'_>, ids: &mut Ids) -> EventLog {
     let mut chance = moment.chance("log");
     let words = moment.words;
     let steps = &moment.topic.steps;
@@ -60,7 +60,7 @@ pub fn write(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> EventLog {
     let mut writer = EventLogWriter { moment, ids, clock: moment.started, rows: Vec::new() };
 
     let kwargs = json!({"user": moment.person.id, "channel": "chat"});
-    let args = json!([moment.title, words.reference]);
+    let args = json!([moment.title, words.word("ref")]);
     writer.add("workflow.started", 0, json!({"workflow_name": moment.topic.workflow, "args": args, "kwargs": kwargs}));
     for (position, step) in steps.iter().enumerate() {
         let last = position + 1 == steps.len();
@@ -72,7 +72,7 @@ pub fn write(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> EventLog {
         }
         let id = format!("step_{}_{:016x}", step.name, chance.next());
         let w = wait(&mut chance);
-        let started = json!({"step_id": id, "step_name": step.name, "args": [words.reference], "attempt": 1});
+        let started = json!({"step_id": id, "step_name": step.name, "args": [words.word("ref")], "attempt": 1});
         writer.add("step.started", w, started);
         let fails = last && moment.outcome == EpisodeEnd::Failure;
         let retries = !fails && chance.is(0.08);
@@ -113,7 +113,7 @@ pub fn write(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> EventLog {
         }
         _ => {
             let summary = summary(moment, &mut chance);
-            let result = json!({"summary": summary, "reference": words.reference});
+            let result = json!({"summary": summary, "reference": words.word("ref")});
             writer.add("workflow.completed", end, json!({"result": result}));
             log.result = Some(result);
         }

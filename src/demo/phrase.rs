@@ -5,50 +5,16 @@ use super::topics::Topic;
 use super::world::DemoPerson;
 
 const CUSTOMERS: &[&str] = &[
-    "Alder & Sons",
-    "Blue Fjord Shipping",
-    "Cartwright Mills",
-    "Delta Orchards",
-    "Eastgate Clinic",
-    "Fenwick Optics",
-    "Granite Peak Energy",
-    "Hollis Bakery Group",
-    "Isar Robotics",
-    "Juniper Textiles",
-    "Kobayashi Ceramics",
-    "Larkspur Hotels",
-    "Meridian Rail",
-    "Norrland Timber",
-    "Ostara Foods",
-    "Pinnacle Glass",
-    "Quayside Museums",
-    "Redwood Dental",
-    "Silverlake Water",
-    "Tamarind Spices",
-    "Umber Studios",
-    "Valmont Watches",
-    "Westhaven Farms",
-    "Yarrow Pharma",
-    "Zephyr Bikes",
+    "Alder & Sons", "Blue Fjord Shipping", "Cartwright Mills", "Delta Orchards", "Eastgate Clinic", "Fenwick Optics",
+    "Granite Peak Energy", "Hollis Bakery Group", "Isar Robotics", "Juniper Textiles", "Kobayashi Ceramics",
+    "Larkspur Hotels", "Meridian Rail", "Norrland Timber", "Ostara Foods", "Pinnacle Glass", "Quayside Museums",
+    "Redwood Dental", "Silverlake Water", "Tamarind Spices", "Umber Studios", "Valmont Watches", "Westhaven Farms",
+    "Yarrow Pharma", "Zephyr Bikes",
 ];
 
 const CITIES: &[&str] = &[
-    "Lisbon",
-    "Gothenburg",
-    "Osaka",
-    "Leeds",
-    "Hamburg",
-    "Porto",
-    "Denver",
-    "Lyon",
-    "Kraków",
-    "Vancouver",
-    "Accra",
-    "Zürich",
-    "Bologna",
-    "Tallinn",
-    "Austin",
-    "Nairobi",
+    "Lisbon", "Gothenburg", "Osaka", "Leeds", "Hamburg", "Porto", "Denver", "Lyon", "Kraków", "Vancouver", "Accra",
+    "Zürich", "Bologna", "Tallinn", "Austin", "Nairobi",
 ];
 
 const SERVICES: &[&str] =
@@ -56,79 +22,51 @@ const SERVICES: &[&str] =
 
 const FILES: &[&str] = &["export_{}.csv", "upload_{}.xlsx", "batch_{}.parquet", "dump_{}.json"];
 
-/// Names of the months.
-pub const MONTHS: &[&str] = &[
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-
 /// Names of the days, Monday first.
 pub const DAYS: &[&str] = &["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// Words for the slots of one story.
+/// Words for the slots of one story, by the name of the slot.
 #[derive(Debug, Clone)]
-pub struct StoryWords {
-    /// The customer that it is about.
-    pub customer: &'static str,
-    /// City of the story.
-    pub city: &'static str,
-    city2: &'static str,
-    /// The software that it is about.
-    pub service: &'static str,
-    version: String,
-    /// Number of the order, invoice, device, … that it is about.
-    pub reference: String,
-    file: String,
-    month: &'static str,
-    day: &'static str,
-    amount: String,
-    user: &'static str,
-    phone: String,
-    /// Full name of a colleague mentioned in it.
-    pub colleague: String,
-    colleague_first: &'static str,
-    colleague_mail: String,
-}
+pub struct StoryWords([(&'static str, String); 15]);
 
 impl StoryWords {
-    /// The words of a story about `topic` for `user` that mentions `colleague` and takes place in `month` (0..12).
+    /// The words of a story about `topic` for `user` that mentions `colleague` and takes place in `month`.
     pub fn new(
         chance: &mut Chance,
         topic: &Topic,
         user: &DemoPerson,
         colleague: &DemoPerson,
-        month: usize,
+        month: String,
     ) -> StoryWords {
         let city = chance.below(CITIES.len() as u64) as usize;
         let other = (city + 1 + chance.below(CITIES.len() as u64 - 1) as usize) % CITIES.len();
         let amount = chance.between(40, 99_999);
-        StoryWords {
-            customer: chance.pick::<&str>(CUSTOMERS),
-            city: CITIES[city],
-            city2: CITIES[other],
-            service: chance.pick::<&str>(SERVICES),
-            version: format!("{}.{}.{}", chance.between(1, 7), chance.between(0, 24), chance.between(0, 9)),
-            reference: format!("{}-{}", topic.reference, chance.between(10_000, 99_999)),
-            file: chance.pick(FILES).replace("{}", &chance.between(100, 999).to_string()),
-            month: MONTHS.get(month).copied().unwrap_or("March"),
-            day: chance.pick::<&str>(&DAYS[..5]),
-            amount: format!("{}.{:02} EUR", amount / 10, chance.between(0, 99)),
-            user: user.first,
-            phone: user.phone.clone(),
-            colleague: colleague.name.clone(),
-            colleague_first: colleague.first,
-            colleague_mail: colleague.mail.clone(),
-        }
+        StoryWords([
+            ("customer", (*chance.pick(CUSTOMERS)).to_owned()),
+            ("city", CITIES[city].to_owned()),
+            ("city2", CITIES[other].to_owned()),
+            ("service", (*chance.pick(SERVICES)).to_owned()),
+            ("version", format!("{}.{}.{}", chance.between(1, 7), chance.between(0, 24), chance.between(0, 9))),
+            ("ref", format!("{}-{}", topic.reference, chance.between(10_000, 99_999))),
+            ("file", chance.pick(FILES).replace("{}", &chance.between(100, 999).to_string())),
+            ("month", month),
+            ("day", (*chance.pick(&DAYS[..5])).to_owned()),
+            ("amount", format!("{}.{:02} EUR", amount / 10, chance.between(0, 99))),
+            ("user", user.first.to_owned()),
+            ("phone", user.phone.clone()),
+            ("colleague", colleague.name.clone()),
+            ("colleague_first", colleague.first.to_owned()),
+            ("colleague_mail", colleague.mail.clone()),
+        ])
+    }
+
+    fn find(&self, slot: &str) -> Option<&str> {
+        self.0.iter().find(|(name, _)| *name == slot).map(|(_, word)| word.as_str())
+    }
+
+    /// The word for a slot, such as `customer`.
+    pub fn word(&self, slot: &str) -> &str {
+        self.find(slot).unwrap_or_default()
     }
 
     /// The phrase with its slots filled. Small numbers are drawn anew each time; an unknown slot keeps its braces.
@@ -142,31 +80,17 @@ impl StoryWords {
                 rest = after;
                 break;
             };
-            match slot {
-                "customer" => filled.push_str(self.customer),
-                "city" => filled.push_str(self.city),
-                "city2" => filled.push_str(self.city2),
-                "service" => filled.push_str(self.service),
-                "version" => filled.push_str(&self.version),
-                "ref" => filled.push_str(&self.reference),
-                "file" => filled.push_str(&self.file),
-                "month" => filled.push_str(self.month),
-                "day" => filled.push_str(self.day),
-                "amount" => filled.push_str(&self.amount),
-                "user" => filled.push_str(self.user),
-                "phone" => filled.push_str(&self.phone),
-                "colleague" => filled.push_str(&self.colleague),
-                "colleague_first" => filled.push_str(self.colleague_first),
-                "colleague_mail" => filled.push_str(&self.colleague_mail),
-                "n" => filled.push_str(&chance.between(3, 29).to_string()),
-                "big" => filled.push_str(&chance.between(110, 8_900).to_string()),
-                "pct" => filled.push_str(&chance.between(4, 38).to_string()),
-                "minute" => filled.push_str(&chance.between(10, 59).to_string()),
-                unknown => {
-                    filled.push('{');
-                    filled.push_str(unknown);
-                    filled.push('}');
-                }
+            let range = match slot {
+                "n" => Some((3, 29)),
+                "big" => Some((110, 8_900)),
+                "pct" => Some((4, 38)),
+                "minute" => Some((10, 59)),
+                _ => None,
+            };
+            match (range, self.find(slot)) {
+                (Some((low, high)), _) => filled.push_str(&chance.between(low, high).to_string()),
+                (None, Some(word)) => filled.push_str(word),
+                (None, None) => filled.push_str(&format!("{{{slot}}}")),
             }
             rest = after;
         }
@@ -192,20 +116,11 @@ mod tests {
         let mut chance = Chance::new(1, "test", 1);
         assert_eq!(TOPICS.len(), 18, "the file is read");
         for topic in TOPICS.iter() {
-            let words = StoryWords::new(&mut chance, topic, &user, &colleague, 4);
+            let words = StoryWords::new(&mut chance, topic, &user, &colleague, "May".to_owned());
             let steps = topic.steps.iter().flat_map(|s| [s.result, s.error]);
             let phrases = [
-                &topic.titles,
-                &topic.situations,
-                &topic.thoughts,
-                &topic.successes,
-                &topic.failures,
-                &topic.insights,
-                &topic.decisions,
-                &topic.asks,
-                &topic.answers,
-                &topic.corrections,
-                &topic.facts,
+                &topic.titles, &topic.situations, &topic.thoughts, &topic.successes, &topic.failures, &topic.insights,
+                &topic.decisions, &topic.asks, &topic.answers, &topic.corrections, &topic.facts,
             ];
             for phrase in phrases.into_iter().flatten().copied().chain(steps) {
                 let filled = words.fill(phrase, &mut chance);

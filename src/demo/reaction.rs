@@ -1,7 +1,8 @@
 //! Feedback of people on an episode, and the signals that change its utility.
 
 use super::calendar::{DAY, HOUR, MINUTE, stamp};
-use super::moment::{EpisodeEnd, EpisodeFacts, IdCounters};
+use super::ids::Ids;
+use super::moment::{EpisodeEnd, EpisodeFacts};
 use super::rows::{DemoRow, FEEDBACK, UTILITY};
 use crate::memory::feedback::{self, RATING, THUMBS_DOWN, THUMBS_UP};
 use crate::memory::utility::{self, Signal};
@@ -15,17 +16,9 @@ const REASONS: [&str; 5] = [
     "no reaction within two days",
 ];
 
-/// Feedback with the resulting score of the episode: -1..=1, `None` if nothing counts.
-#[derive(Debug)]
-pub struct DemoFeedback {
-    /// Rows in time order.
-    pub rows: Vec<DemoRow>,
-    /// Mean of the scores that count.
-    pub score: Option<f64>,
-}
-
-/// Generates the feedback given after the end of an episode.
-pub fn feedback(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> DemoFeedback {
+/// Generates the feedback given after the end of an episode, in time order, and the resulting score of the episode:
+/// -1..=1, `None` if nothing counts.
+pub fn feedback(moment: &EpisodeFacts<'_>, ids: &mut Ids) -> (Vec<DemoRow>, Option<f64>) {
     let mut chance = moment.chance("feedback");
     let mut rows = Vec::new();
     let mut scores = Vec::new();
@@ -49,7 +42,7 @@ pub fn feedback(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> DemoFeedback
         let corrects = kind == "correction" || !content && chance.is(0.55) || content && chance.is(0.08);
         rows.push(
             DemoRow::new(&FEEDBACK)
-                .with("id", ids.feedback.next())
+                .with("id", ids.next("fb"))
                 .with("episode_id", &moment.id)
                 .with("execution_id", moment.run().to_owned())
                 .with("agent_id", moment.agent().id)
@@ -60,20 +53,11 @@ pub fn feedback(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> DemoFeedback
                 .with("created_at", stamp(clock)),
         );
     }
-    DemoFeedback { rows, score: feedback::aggregate(scores) }
+    (rows, feedback::aggregate(scores))
 }
 
-/// Signals with the utility that they lead to, 0..=1.
-#[derive(Debug)]
-pub struct DemoSignals {
-    /// Rows in time order.
-    pub rows: Vec<DemoRow>,
-    /// Utility after the last.
-    pub utility: f64,
-}
-
-/// The signals that an episode got.
-pub fn signals(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> DemoSignals {
+/// The signals that an episode got, in time order, and the utility that they lead to, 0..=1.
+pub fn signals(moment: &EpisodeFacts<'_>, ids: &mut Ids) -> (Vec<DemoRow>, f64) {
     let mut chance = moment.chance("signals");
     let weights = match moment.outcome {
         EpisodeEnd::Success => [0.78, 0.1, 0.02, 0.01, 0.09],
@@ -102,7 +86,7 @@ pub fn signals(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> DemoSignals {
     let row = |((clock, signal, reason), step): (&(i64, Signal, &'static str), &utility::UtilityStep)| {
         let actor = if *signal == Signal::Ignored { "system".to_owned() } else { moment.person.id.clone() };
         DemoRow::new(&UTILITY)
-            .with("id", ids.utility.next())
+            .with("id", ids.next("ut"))
             .with("episode_id", &moment.id)
             .with("signal", signal.word())
             .with("delta", signal.delta())
@@ -112,5 +96,5 @@ pub fn signals(moment: &EpisodeFacts<'_>, ids: &mut IdCounters) -> DemoSignals {
             .with("reason", *reason)
             .with("created_at", stamp(*clock))
     };
-    DemoSignals { rows: heard.iter().zip(&replay.steps).map(row).collect(), utility: replay.utility() }
+    (heard.iter().zip(&replay.steps).map(row).collect(), replay.utility())
 }

@@ -18,51 +18,39 @@ tables! {
     AGENTS = "agents": "id" "name" "status" "created_at" "last_seen";
     /// Accounts of people.
     SUBJECTS = "subjects": "id" "name" "handles" "created_at";
-    /// Episodes.
     EPISODES = "episodes": "id" "agent_id" "user_id" "session_id" "execution_ids" "parent_id" "title" "summary"
         "detail" "domain" "topic" "status" "outcome" "started_at" "ended_at" "duration_seconds" "tags" "participants"
         "tools_used" "entities" "key_decisions" "metadata" "canvas_ids" "canvas_action_count" "feedback_ids"
         "feedback_score" "utility" "observation" "thoughts" "actions" "result" "success" "insight" "workflow_name"
         "context" "maturity" "importance" "decay_score" "access_count" "consolidated_into" "archived_at"
         "intervention_count" "constitutional_score" "confidence";
-    /// Vectors of episodes.
     EPISODE_VECTORS = "episode_embeddings": "episode_id" "embedding";
-    /// Segments.
     SEGMENTS = "episode_segments": "id" "episode_id" "sequence" "kind" "content" "source_type" "source_id" "created_at";
-    /// Canvas events.
     CANVAS = "canvas_audit": "id" "episode_id" "session_id" "agent_id" "user_id" "canvas_id" "canvas_type"
         "component_type" "component_name" "action" "metadata" "created_at";
-    /// Feedback.
     FEEDBACK = "agent_feedback": "id" "episode_id" "execution_id" "agent_id" "user_id" "kind" "rating" "correction"
         "created_at";
     /// Signals that moved a utility.
     UTILITY = "utility_events": "id" "episode_id" "signal" "delta" "before" "after" "actor" "reason" "created_at";
-    /// Memories.
     MEMORIES = "memories": "id" "kind" "collection" "title" "text" "user_id" "agent_id" "tags" "status"
         "importance" "metadata" "created_at" "updated_at" "uses" "utility";
-    /// Vectors of memories.
     MEMORY_VECTORS = "memory_embeddings": "memory_id" "embedding";
     /// Links from episodes to the memories that they retrieved.
     LINKS = "episode_memories": "episode_id" "memory_id" "kind" "rank";
     /// Banks of cases.
     PROFILES = "agent_memory_profiles": "id" "user_id" "agent_id" "window_size" "created_at" "updated_at";
-    /// Cases.
     CASES = "agent_memory_cases": "id" "profile_id" "user_id" "agent_id" "message_hash" "prompt" "plan" "traces"
         "outcome" "reward" "tags" "reference_case_ids" "created_at" "quarantined";
-    /// Vectors of cases.
     CASE_VECTORS = "agent_memory_embeddings": "case_id" "embedding";
     /// Learned weights.
     POLICIES = "agent_memory_policies": "id" "profile_id" "version" "weights" "metrics" "status" "trained_at";
     /// The memory's own audit trail.
     AUDIT = "agent_memory_audit": "id" "actor" "agent_id" "action" "payload" "created_at";
-    /// Event logs.
     EVENTS = "workflow_events": "id" "run_id" "sequence" "kind" "data" "created_at";
-    /// Accesses.
     ACCESS = "memory_access": "id" "agent_id" "user_id" "query" "ids" "kind" "latency_ms" "policy_version" "tokens"
         "created_at";
 }
 
-/// A row of one of the tables.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DemoRow {
     table: &'static BulkTable,
@@ -70,20 +58,15 @@ pub struct DemoRow {
 }
 
 impl DemoRow {
-    /// A row of NULLs.
-    #[must_use]
     pub fn new(table: &'static BulkTable) -> DemoRow {
         DemoRow { table, values: vec![BulkValue::Null; table.columns.len()] }
     }
 
-    /// The row with a column set.
-    #[must_use]
     pub fn with(mut self, column: &str, value: impl Into<BulkValue>) -> DemoRow {
         self.set(column, value);
         self
     }
 
-    /// Sets a column.
     pub fn set(&mut self, column: &str, value: impl Into<BulkValue>) {
         let position = self.table.columns.iter().position(|c| *c == column);
         debug_assert!(position.is_some(), "{} has no column {column}", self.table.name);
@@ -93,7 +76,6 @@ impl DemoRow {
     }
 
     /// Text of a column; empty if it has none.
-    #[must_use]
     pub fn text(&self, column: &str) -> &str {
         match self.table.columns.iter().position(|c| *c == column).and_then(|p| self.values.get(p)) {
             Some(BulkValue::Text(text)) => text,
@@ -101,8 +83,6 @@ impl DemoRow {
         }
     }
 
-    /// The row's table.
-    #[must_use]
     pub fn table(&self) -> &'static BulkTable {
         self.table
     }
@@ -113,8 +93,6 @@ impl DemoRow {
 pub struct RowBatches(Vec<BulkBatch>);
 
 impl RowBatches {
-    /// No rows yet.
-    #[must_use]
     pub fn new() -> RowBatches {
         RowBatches(TABLES.iter().map(|table| BulkBatch { table, values: Vec::new() }).collect())
     }
@@ -130,14 +108,11 @@ impl RowBatches {
         send(BulkBatch { table: batch.table, values: std::mem::replace(&mut batch.values, room) })
     }
 
-    /// Sends the last batch.
     pub fn flush(self, send: &mut impl FnMut(BulkBatch) -> bool) {
         self.0.into_iter().filter(|batch| !batch.values.is_empty()).all(send);
     }
 }
 
-/// A JSON list of strings.
-#[must_use]
 pub fn list<T: AsRef<str>>(items: &[T]) -> BulkValue {
     let items: Vec<serde_json::Value> = items.iter().map(|item| item.as_ref().into()).collect();
     serde_json::Value::Array(items).into()

@@ -13,16 +13,11 @@ use crate::store::bulk::BulkValue;
 /// Age in days from which retention considers an episode.
 const OLD: f64 = 90.0;
 
-/// An episode and its rows.
 #[derive(Debug)]
 pub struct Scene {
-    /// The episode.
     pub episode: DemoRow,
-    /// Segments of the episode.
     pub segments: Vec<DemoRow>,
-    /// Canvas events of the episode.
     pub canvas: Vec<DemoRow>,
-    /// Feedback on the episode.
     pub feedback: Vec<DemoRow>,
     /// The history of its utility.
     pub signals: Vec<DemoRow>,
@@ -68,8 +63,6 @@ pub struct EpisodeFate {
     pub log: Option<EventLog>,
 }
 
-/// The row of an episode.
-#[must_use]
 pub fn episode(moment: &EpisodeFacts<'_>, fate: &EpisodeFate) -> DemoRow {
     let mut chance = moment.chance("episode");
     let (words, topic, person) = (moment.words, moment.topic, moment.person);
@@ -122,7 +115,7 @@ pub fn episode(moment: &EpisodeFacts<'_>, fate: &EpisodeFate) -> DemoRow {
         .with("tags", list(&tags(moment, &mut chance)))
         .with("participants", list(&participants(moment, &mut chance)))
         .with("tools_used", list(&tools(moment, &mut chance)))
-        .with("entities", list(&[words.customer, words.city, words.reference.as_str()]))
+        .with("entities", list(&["customer", "city", "ref"].map(|slot| words.word(slot))))
         .with("key_decisions", if chance.is(0.75) { list(&[decision]) } else { BulkValue::Null })
         .with("metadata", metadata(moment, fate, &mut chance))
         .with("feedback_score", fate.score)
@@ -173,7 +166,7 @@ fn participants(moment: &EpisodeFacts<'_>, chance: &mut Chance) -> Vec<String> {
     let person = moment.person;
     let mut all = vec![if chance.is(0.2) { format!("{} <{}>", person.name, person.mail) } else { person.name.clone() }];
     if chance.is(0.3) {
-        all.push(moment.words.colleague.clone());
+        all.push(moment.words.word("colleague").to_owned());
     }
     all
 }

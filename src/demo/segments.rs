@@ -1,17 +1,18 @@
 //! The segments of an episode: messages, runs of tools, changes on canvases.
 
 use super::calendar::stamp;
-use super::moment::{EpisodeEnd, EpisodeFacts, IdCounters};
+use super::ids::Ids;
+use super::moment::{EpisodeEnd, EpisodeFacts};
 use super::rows::{DemoRow, SEGMENTS};
 
 /// The segments of an episode, in order; `canvas` are its canvas events.
-pub fn write(moment: &EpisodeFacts<'_>, canvas: &[DemoRow], ids: &mut IdCounters) -> Vec<DemoRow> {
+pub fn write(moment: &EpisodeFacts<'_>, canvas: &[DemoRow], ids: &mut Ids) -> Vec<DemoRow> {
     let mut chance = moment.chance("segments");
     let (words, topic) = (moment.words, moment.topic);
     let ask = words.say(&topic.asks, &mut chance);
     let answer = words.say(&topic.answers, &mut chance);
     let opening = format!("user: {ask}\nassistant: {answer}");
-    let mut pieces = vec![("message", opening, "chat_message", ids.message.next())];
+    let mut pieces = vec![("message", opening, "chat_message", ids.next("msg"))];
     if chance.is(0.6) {
         let step = chance.pick(&topic.steps);
         let content = format!("{}: {}", step.name, words.fill(step.result, &mut chance));
@@ -29,13 +30,13 @@ pub fn write(moment: &EpisodeFacts<'_>, canvas: &[DemoRow], ids: &mut IdCounters
         };
         let reply = words.say(replies, &mut chance);
         let last = words.say(ends, &mut chance);
-        pieces.push(("message", format!("user: {reply}\nassistant: {last}"), "chat_message", ids.message.next()));
+        pieces.push(("message", format!("user: {reply}\nassistant: {last}"), "chat_message", ids.next("msg")));
     }
     let count = pieces.len() as f64;
     let piece =
         |(position, (kind, content, source, source_id)): (usize, (&'static str, String, &'static str, String))| {
             DemoRow::new(&SEGMENTS)
-                .with("id", ids.segment.next())
+                .with("id", ids.next("seg"))
                 .with("episode_id", &moment.id)
                 .with("sequence", position as i64)
                 .with("kind", kind)

@@ -33,40 +33,33 @@ pub struct MemoryShelf {
     seed: u64,
     start: i64,
     per_topic: usize,
-    drawers: Ids,
-    closets: Ids,
+    ids: Ids,
     uses: Vec<ShelfUse>,
 }
 
 impl MemoryShelf {
     /// Creates the memories of a story of this many episodes that begins at `start`.
-    #[must_use]
     pub fn new(seed: u64, start: i64, episodes: u64) -> MemoryShelf {
         let per_topic = (episodes / 80).clamp(8, 1_000) as usize;
         MemoryShelf {
             seed,
             start: start - BEFORE,
             per_topic,
-            drawers: Ids::new("drawer", seed),
-            closets: Ids::new("closet", seed),
+            ids: Ids::new(seed),
             uses: vec![ShelfUse::default(); per_topic * TOPICS.len()],
         }
     }
 
     /// Kind of a memory: one in seven is a closet.
-    #[must_use]
     pub fn kind(number: usize) -> &'static str {
         if number.is_multiple_of(7) { "closet" } else { "drawer" }
     }
 
-    /// Id of a memory.
-    #[must_use]
     pub fn id(&self, number: usize) -> String {
-        if Self::kind(number) == "closet" { self.closets.at(number as u64) } else { self.drawers.at(number as u64) }
+        self.ids.at(Self::kind(number), number as u64)
     }
 
     /// Whether episodes that rely on the memory tend to fail.
-    #[must_use]
     pub fn misleads(&self, number: usize) -> bool {
         mix(self.seed ^ number as u64).is_multiple_of(11)
     }
@@ -126,7 +119,7 @@ impl MemoryShelf {
             let more = [words.say(&topic.facts, &mut chance), words.say(&topic.insights, &mut chance)];
             (format!("{}: what we know", topic.name), format!("{fact}\n{}\n{}", more[0], more[1]))
         } else {
-            (format!("{} / {}", topic.name, words.customer), fact)
+            (format!("{} / {}", topic.name, words.word("customer")), fact)
         };
         let hall = *chance.pick(HALLS);
         let metadata = json!({

@@ -6,7 +6,8 @@ use super::awkward::{self, AwkwardContext};
 use super::bank::DemoBanks;
 use super::calendar::{Calendar, DAY, HOUR, MINUTE, SECOND, month, stamp};
 use super::chance::{Chance, mix};
-use super::moment::{EpisodeEnd, EpisodeFacts, IdCounters};
+use super::ids::Ids;
+use super::moment::{EpisodeEnd, EpisodeFacts};
 use super::phrase::StoryWords;
 use super::rows::{ACCESS, AGENTS, DemoRow, EPISODE_VECTORS, LINKS, SUBJECTS, list};
 use super::scene::{self, EpisodeFate, Scene};
@@ -58,7 +59,6 @@ struct Cue {
     digest: Option<usize>,
 }
 
-/// The teller.
 #[derive(Debug)]
 pub struct StoryTeller {
     seed: u64,
@@ -68,7 +68,7 @@ pub struct StoryTeller {
     anchor: i64,
     calendar: Calendar,
     people: Vec<DemoPerson>,
-    ids: IdCounters,
+    ids: Ids,
     shelf: MemoryShelf,
     bank: DemoBanks,
     /// Stories that continue, by when.
@@ -86,8 +86,6 @@ pub struct StoryTeller {
 }
 
 impl StoryTeller {
-    /// The story for some options.
-    #[must_use]
     pub fn new(options: &DemoOptions) -> StoryTeller {
         let DemoOptions { episodes, vectors, seed, .. } = *options;
         let anchor = options.anchor.timestamp_micros();
@@ -104,7 +102,7 @@ impl StoryTeller {
             bank: DemoBanks::new(seed, episodes, owned),
             calendar,
             people,
-            ids: IdCounters::new(seed),
+            ids: Ids::new(seed),
             pending: BTreeMap::new(),
             stories: 0,
             sure: 0,
@@ -200,7 +198,7 @@ impl StoryTeller {
             person,
             title: words.say(&TOPICS[topic].titles, chance),
             words,
-            session: self.ids.session.next(),
+            session: self.ids.next("sess"),
             step: 0,
             left: left.unwrap_or_else(|| 1 + chance.weighted(&TOPICS[topic].length) as u32),
             parent: None,
@@ -279,15 +277,15 @@ impl StoryTeller {
         let moment = EpisodeFacts {
             seed: self.seed,
             number,
-            id: self.ids.episode.at(number),
+            id: self.ids.at("ep", number),
             story: thread.story,
             topic,
             topic_number: thread.topic,
             person,
             words: &thread.words,
             title: title(thread, digest),
-            session: if thread.step == 0 || chance.is(0.2) { thread.session.clone() } else { self.ids.session.next() },
-            executions: (0..runs).map(|_| self.ids.execution.next()).collect(),
+            session: if thread.step == 0 || chance.is(0.2) { thread.session.clone() } else { self.ids.next("sess") },
+            executions: (0..runs).map(|_| self.ids.next("run")).collect(),
             started,
             ended,
             anchor: self.anchor,
@@ -295,16 +293,16 @@ impl StoryTeller {
             rich,
         };
         let canvas = canvas::events(&moment, &mut self.ids);
-        let said = reaction::feedback(&moment, &mut self.ids);
-        let signals = reaction::signals(&moment, &mut self.ids);
+        let (feedback, score) = reaction::feedback(&moment, &mut self.ids);
+        let (signals, utility) = reaction::signals(&moment, &mut self.ids);
         let sources = digest.map(|agent| std::mem::take(&mut self.digested[agent])).unwrap_or_default();
         let fate = EpisodeFate {
             parent: thread.parent.clone(),
             step: thread.step,
             consolidated_into: self.consolidate(&moment, digest.is_some() || rich, chance),
             sources,
-            score: said.score,
-            utility: signals.utility,
+            score,
+            utility,
             log: (rich || chance.is(0.15)).then(|| log::write(&moment, &mut self.ids)),
         };
         let mut others = self.links(&moment, thread.person, &misled, fate.utility, chance);
@@ -318,8 +316,8 @@ impl StoryTeller {
             episode: scene::episode(&moment, &fate),
             segments: segments::write(&moment, &canvas, &mut self.ids),
             canvas,
-            feedback: said.rows,
-            signals: signals.rows,
+            feedback,
+            signals,
             events: fate.log.map(|log| log.rows).unwrap_or_default(),
             others,
         };
@@ -341,7 +339,7 @@ impl StoryTeller {
         }
         let digest = self.next_digest(agent, moment.number)?;
         self.digested[agent].push(moment.id.clone());
-        Some(self.ids.episode.at(digest))
+        Some(self.ids.at("ep", digest))
     }
 
     fn links(
@@ -386,7 +384,7 @@ impl StoryTeller {
         let policy = (kind == "cases" && chance.is(0.4)).then(|| chance.between(1, 3));
         Some(
             DemoRow::new(&ACCESS)
-                .with("id", self.ids.access.next())
+                .with("id", self.ids.next("acc"))
                 .with("agent_id", moment.agent().id)
                 .with("user_id", &moment.person.id)
                 .with("query", &moment.title)
@@ -400,14 +398,14 @@ impl StoryTeller {
     }
 
     fn around(&self, moment: &EpisodeFacts<'_>, trick: u64) -> AwkwardContext {
-        let odd = |trick: u64| self.ids.episode.at(number_of_trick(trick, self.episodes));
+        let odd = |trick: u64| self.ids.at("ep", number_of_trick(trick, self.episodes));
         let others = (moment.topic.agent + 1) % world::AGENTS.len();
         AwkwardContext {
             id: moment.id.clone(),
             times: (moment.started, moment.ended),
             before: odd(trick.saturating_sub(1)),
             after: odd(trick + 1),
-            later: self.ids.episode.at(moment.number + 1),
+            later: self.ids.at("ep", moment.number + 1),
             other_agents: self.latest[others].0.clone(),
             other_canvas: self.other_canvas.clone(),
         }

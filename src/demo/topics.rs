@@ -6,7 +6,6 @@ use serde::Deserialize;
 
 use crate::ground::assets;
 
-/// A kind of canvas with its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CanvasShow {
@@ -18,11 +17,8 @@ pub enum CanvasShow {
     Bar,
     /// A text to read.
     Doc,
-    /// A mail to approve.
     Mail,
-    /// A form to fill.
     Form,
-    /// A shell.
     Shell,
     /// A change of code.
     Diff,
@@ -32,13 +28,11 @@ pub enum CanvasShow {
     Custom,
 }
 
-/// One step of a topic's workflow.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopicStep {
     /// Name, as in the event log.
     pub name: &'static str,
-    /// Result of the step.
     pub result: &'static str,
     /// Error message of the step when it fails.
     pub error: &'static str,
@@ -52,13 +46,10 @@ pub struct Topic {
     pub name: &'static str,
     /// Position of its agent in [`super::world::AGENTS`].
     pub agent: usize,
-    /// Workflow that does it.
     pub workflow: &'static str,
     /// Letters before the numbers that it deals with.
     pub reference: &'static str,
-    /// Titles of episodes.
     pub titles: Vec<&'static str>,
-    /// Situations that episodes start from.
     pub situations: Vec<&'static str>,
     /// Considerations of the agent.
     pub thoughts: Vec<&'static str>,
@@ -66,25 +57,17 @@ pub struct Topic {
     pub successes: Vec<&'static str>,
     /// Summaries of episodes that end badly or half-way.
     pub failures: Vec<&'static str>,
-    /// Lessons that were learned.
     pub insights: Vec<&'static str>,
-    /// Decisions made.
     pub decisions: Vec<&'static str>,
     /// Questions of people.
     pub asks: Vec<&'static str>,
-    /// Answers of the agent.
     pub answers: Vec<&'static str>,
-    /// Corrections that people make.
     pub corrections: Vec<&'static str>,
-    /// Facts stored in memories.
     pub facts: Vec<&'static str>,
-    /// Steps of the workflow.
     pub steps: Vec<TopicStep>,
     /// Tools besides the steps' own.
     pub tools: Vec<&'static str>,
-    /// Tags.
     pub tags: Vec<&'static str>,
-    /// Kinds of canvas shown.
     pub shows: Vec<CanvasShow>,
     /// Weights of the number of episodes in a story: one, two, three, ….
     pub length: Vec<f64>,

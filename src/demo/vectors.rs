@@ -29,7 +29,6 @@ fn unit(vector: Vector) -> Vector {
 }
 
 /// The vector of the thing of that number in a story of a topic of a domain, as little-endian bytes.
-#[must_use]
 pub fn vector(seed: u64, domain: usize, topic: usize, story: u64, number: u64) -> Vec<u8> {
     let parts = [
         direction(seed, "domain", domain as u64),

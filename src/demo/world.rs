@@ -2,16 +2,13 @@
 
 use super::chance::Chance;
 
-/// One of the agents.
 #[derive(Debug)]
 pub struct DemoAgent {
     /// Id, as in `agent_id`.
     pub id: &'static str,
-    /// Name for people.
     pub name: &'static str,
     /// Field that the agent works in; the domain of its episodes.
     pub domain: &'static str,
-    /// Status in the registry.
     pub status: &'static str,
     /// Relative share of all episodes.
     pub weight: f64,
@@ -71,38 +68,30 @@ pub const AGENTS: &[DemoAgent] = &[
     },
 ];
 
-/// An organisation that people work for.
 #[derive(Debug)]
 pub struct Organisation {
-    /// Name.
     pub name: &'static str,
     /// Domain of its mail addresses, under a reserved top-level domain.
     pub mail: &'static str,
 }
 
-/// The organisations.
 pub const ORGANISATIONS: &[Organisation] = &[
     Organisation { name: "Northwind Instruments", mail: "northwind-instruments.example" },
     Organisation { name: "Harbor & Pine", mail: "harborpine.example" },
     Organisation { name: "Kestrel Labs", mail: "kestrel-labs.example" },
 ];
 
-/// A person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DemoPerson {
     /// Id, as in `user_id`.
     pub id: String,
-    /// First name.
     pub first: &'static str,
-    /// Full name.
     pub name: String,
     /// Position in [`ORGANISATIONS`].
     pub organisation: usize,
-    /// Mail address.
     pub mail: String,
     /// Telephone number from a range reserved for fiction.
     pub phone: String,
-    /// Preferences of the person.
     pub preferences: Vec<&'static str>,
     /// Habits of the person.
     pub patterns: Vec<&'static str>,
@@ -139,34 +128,19 @@ const LAST: &[(&str, &str)] = names![
 ];
 
 const PREFERENCES: &[&str] = &[
-    "short answers",
-    "charts before tables",
-    "metric units",
-    "no calls before ten",
-    "drafts before sending",
-    "totals in euro",
-    "sources with links",
-    "one change at a time",
-    "window seat",
-    "plain text mails",
+    "short answers", "charts before tables", "metric units", "no calls before ten", "drafts before sending",
+    "totals in euro", "sources with links", "one change at a time", "window seat", "plain text mails",
 ];
 
 const PATTERNS: &[&str] = &[
-    "asks for totals first",
-    "reviews on Friday afternoon",
-    "closes spreadsheets at once",
-    "approves from the phone",
-    "wants a second opinion",
-    "follows up next morning",
-    "forwards to the team",
-    "corrects names and spellings",
+    "asks for totals first", "reviews on Friday afternoon", "closes spreadsheets at once", "approves from the phone",
+    "wants a second opinion", "follows up next morning", "forwards to the team", "corrects names and spellings",
 ];
 
 /// Largest number of different people.
 pub const MOST_PEOPLE: u64 = (FIRST.len() * LAST.len()) as u64;
 
 /// The person with this number (below [`MOST_PEOPLE`]).
-#[must_use]
 pub fn person(number: u64, seed: u64) -> DemoPerson {
     let (first, last) = (FIRST.len() as u64, LAST.len() as u64);
     let (given, given_id) = FIRST[(number % first) as usize];

@@ -27,7 +27,6 @@ pub fn within(folder: &str) -> impl Iterator<Item = (&'static str, &'static str)
 }
 
 /// Text of the file with that path below `assets/`; empty for an unknown one.
-#[must_use]
 pub fn text(path: &str) -> &'static str {
     FILES.iter().find(|(known, _)| *known == path).map_or("", |(_, text)| text)
 }

@@ -16,21 +16,8 @@ const CONNECTION_WORDS: &str = "what was named (connection words; write a postgr
 
 /// Connection options that contain no secret.
 const HARMLESS: [&str; 15] = [
-    "application_name",
-    "connect_timeout",
-    "dbname",
-    "host",
-    "hostaddr",
-    "options",
-    "passfile",
-    "port",
-    "service",
-    "sslcert",
-    "sslmode",
-    "sslrootcert",
-    "statement-cache-capacity",
-    "target_session_attrs",
-    "user",
+    "application_name", "connect_timeout", "dbname", "host", "hostaddr", "options", "passfile", "port", "service",
+    "sslcert", "sslmode", "sslrootcert", "statement-cache-capacity", "target_session_attrs", "user",
 ];
 
 /// Words before `=` that indicate a secret.
@@ -72,7 +59,6 @@ fn user_alone(text: &str) -> Option<String> {
 
 /// Hides the user of a URL, which may be a password, in a server's message about a refused login, such as `role "ada"
 /// does not exist`.
-#[must_use]
 pub fn without_user(words: &str, text: &str) -> String {
     let Some(user) = user_alone(text).filter(|user| !is_known(user)) else { return words.to_owned() };
     let meant = decoded(&user);
@@ -82,7 +68,6 @@ pub fn without_user(words: &str, text: &str) -> String {
 /// A path or a URL for display. For a server's URL, only the user, the host and harmless options are kept; a user
 /// without a password only if it is known to be one. Text that merely resembles a URL, or that has connection words
 /// with a password, is replaced entirely.
-#[must_use]
 pub fn shown(text: &str) -> String {
     if server_words::is_url(text) {
         return server(text).unwrap_or_else(|| unreadable(text));
@@ -102,7 +87,6 @@ pub fn shown(text: &str) -> String {
 
 /// Makes a message safe that may quote user input, such as a command-line error: `typed` is replaced as by [`shown`],
 /// and any other URL or `password=…` loses its password.
-#[must_use]
 pub fn without_passwords<'t>(words: &str, typed: impl IntoIterator<Item = &'t str>) -> String {
     let mut words = words.to_owned();
     for text in typed {
@@ -208,7 +192,6 @@ pub(super) fn sqlite_driver(scheme: &str) -> Option<&str> {
 }
 
 /// Returns the scheme of a URL, such as `mysql` or `postgresql+asyncpg`; none for what may be anything else.
-#[must_use]
 pub fn scheme_of(text: &str) -> Option<&str> {
     let (scheme, _) = text.split_once("://")?;
     let is_word = |word: &str| !word.is_empty() && word.len() < 16 && word.chars().all(|c| c.is_ascii_alphanumeric());

@@ -253,7 +253,6 @@ pub fn lock(path: &Path) -> io::Result<File> {
 }
 
 /// Whether it is an unfinished file of a killed run.
-#[must_use]
 pub fn is_abandoned(path: &Path) -> bool {
     let age = || fs::metadata(path).ok()?.modified().ok()?.elapsed().ok();
     let is_free = || File::open(path).is_ok_and(|file| file.try_lock().is_ok());
@@ -298,7 +297,6 @@ impl PrivateFolder {
     }
 
     /// Returns the path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.path()
     }

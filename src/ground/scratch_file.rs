@@ -20,7 +20,6 @@ pub fn scratch_file() -> io::Result<File> {
 }
 
 /// A message that names the folder in which scratch files cannot be written.
-#[must_use]
 pub fn no_room(error: &io::Error) -> String {
     format!("cannot write a scratch file in {}: {error}; set TMPDIR to another folder", folder().display())
 }

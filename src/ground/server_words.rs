@@ -9,58 +9,14 @@ pub type Words = BTreeMap<String, String>;
 
 /// Names of libpq's settings.
 const KNOWN: [&str; 52] = [
-    "application_name",
-    "channel_binding",
-    "client_encoding",
-    "connect_timeout",
-    "dbname",
-    "fallback_application_name",
-    "gssdelegation",
-    "gssencmode",
-    "gsslib",
-    "host",
-    "hostaddr",
-    "keepalives",
-    "keepalives_count",
-    "keepalives_idle",
-    "keepalives_interval",
-    "krbsrvname",
-    "load_balance_hosts",
-    "max_protocol_version",
-    "min_protocol_version",
-    "oauth_client_id",
-    "oauth_client_secret",
-    "oauth_issuer",
-    "oauth_scope",
-    "options",
-    "passfile",
-    "password",
-    "port",
-    "replication",
-    "require_auth",
-    "requirepeer",
-    "requiressl",
-    "scram_client_key",
-    "scram_server_key",
-    "service",
-    "servicefile",
-    "ssl_max_protocol_version",
-    "ssl_min_protocol_version",
-    "sslcert",
-    "sslcertmode",
-    "sslcompression",
-    "sslcrl",
-    "sslcrldir",
-    "sslkey",
-    "sslkeylogfile",
-    "sslmode",
-    "sslnegotiation",
-    "sslpassword",
-    "sslrootcert",
-    "sslsni",
-    "target_session_attrs",
-    "tcp_user_timeout",
-    "user",
+    "application_name", "channel_binding", "client_encoding", "connect_timeout", "dbname", "fallback_application_name",
+    "gssdelegation", "gssencmode", "gsslib", "host", "hostaddr", "keepalives", "keepalives_count", "keepalives_idle",
+    "keepalives_interval", "krbsrvname", "load_balance_hosts", "max_protocol_version", "min_protocol_version",
+    "oauth_client_id", "oauth_client_secret", "oauth_issuer", "oauth_scope", "options", "passfile", "password", "port",
+    "replication", "require_auth", "requirepeer", "requiressl", "scram_client_key", "scram_server_key", "service",
+    "servicefile", "ssl_max_protocol_version", "ssl_min_protocol_version", "sslcert", "sslcertmode", "sslcompression",
+    "sslcrl", "sslcrldir", "sslkey", "sslkeylogfile", "sslmode", "sslnegotiation", "sslpassword", "sslrootcert",
+    "sslsni", "target_session_attrs", "tcp_user_timeout", "user",
 ];
 
 /// Drivers of SQLAlchemy that go to a PostgreSQL server by the address in the URL.
@@ -70,19 +26,16 @@ const DRIVERS: [&str; 7] = ["aiopg", "asyncpg", "pg8000", "psycopg", "psycopg2",
 const SSL_MODES: [&str; 6] = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
 
 /// Whether libpq has a setting of that name.
-#[must_use]
 pub fn is_known(name: &str) -> bool {
     KNOWN.binary_search(&name).is_ok()
 }
 
 /// Whether a text names a PostgreSQL server: by its scheme, or by beginning with a setting of libpq.
-#[must_use]
 pub fn is_server(text: &str) -> bool {
     is_url(text) || are_pairs(text)
 }
 
 /// Whether a text is a URL of PostgreSQL.
-#[must_use]
 pub fn is_url(text: &str) -> bool {
     after_scheme(text).is_some()
 }
@@ -111,7 +64,6 @@ pub fn parse(text: &str) -> Result<Words, String> {
 }
 
 /// Adds a password to the words; it overrides one in them.
-#[must_use]
 pub fn with_password(words: &str, password: &str) -> String {
     if is_url(words) {
         let mark = if words.contains('?') { '&' } else { '?' };
@@ -122,7 +74,6 @@ pub fn with_password(words: &str, password: &str) -> String {
 }
 
 /// Finds the byte range of the hosts in a URL.
-#[must_use]
 pub fn hosts_of(url: &str) -> Option<std::ops::Range<usize>> {
     let rest = after_scheme(url)?;
     let start = url.len() - rest.len();
@@ -246,7 +197,6 @@ fn value(text: &str) -> Result<(String, &str), String> {
 }
 
 /// Pairs as they are written.
-#[must_use]
 pub fn written(pairs: &[(String, String)]) -> String {
     let one = |(name, value): &(String, String)| {
         let plain = !value.is_empty() && !value.contains(|c: char| c.is_whitespace() || matches!(c, '\'' | '\\'));

@@ -20,14 +20,12 @@ pub struct UnfinishedPath(PathBuf);
 
 impl UnfinishedPath {
     /// Registers a path that exists, or will in a moment.
-    #[must_use]
     pub fn new(path: &Path) -> Self {
         PATHS.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
         UnfinishedPath(path.to_owned())
     }
 
     /// Returns the path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -48,7 +46,6 @@ pub struct UnfinishedChange(());
 
 impl UnfinishedChange {
     /// Begins a change with a sentence about the finished parts, and how to continue.
-    #[must_use]
     pub fn new(standing: &'static str) -> Self {
         *STANDING.lock().unwrap_or_else(PoisonError::into_inner) = Some(standing);
         UnfinishedChange(())
@@ -68,7 +65,6 @@ pub struct EndWithoutRemains(Option<Handle>);
 
 impl EndWithoutRemains {
     /// Waits for these signals from now on.
-    #[must_use]
     pub fn begin() -> Self {
         let ending = [SIGINT, SIGTERM].into_iter().chain([SIGHUP, SIGQUIT].into_iter().filter(|signal| ends(*signal)));
         let Ok(mut signals) = Signals::new(ending) else { return EndWithoutRemains(None) };

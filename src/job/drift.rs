@@ -27,7 +27,6 @@ pub async fn columns(store: &Store, tables: &[TableName]) -> Result<Value, Store
 
 /// Describes how the columns differ; empty if they do not. A new column is not a difference, since a job does not rely
 /// on it.
-#[must_use]
 pub fn differences(then: &Value, now: &Value) -> Vec<String> {
     let mut found = Vec::new();
     for (table, columns) in then.as_object().into_iter().flatten() {

@@ -38,13 +38,11 @@ pub struct JobOutcome {
 
 impl JobOutcome {
     /// Whether everything is done, and the check of the result found nothing wrong.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.progress.state == JobState::Succeeded && self.checks.iter().all(|c| c.ok)
     }
 
     /// Describes what is not done, and how to continue; `None` if everything is done.
-    #[must_use]
     pub fn shortfall(&self) -> Option<String> {
         if self.is_complete() {
             return None;
@@ -63,7 +61,6 @@ impl JobOutcome {
     }
 
     /// `applied`, `nothing to do`, `incomplete`, or the state in which it stopped.
-    #[must_use]
     pub fn status(&self) -> &'static str {
         match self.progress.state {
             JobState::Succeeded if !self.is_complete() => "incomplete",
@@ -74,7 +71,6 @@ impl JobOutcome {
     }
 
     /// The receipt.
-    #[must_use]
     pub fn receipt(&self) -> JobReceipt {
         let (undo, undo_reason) = match (&self.undo_reason, &self.own_entries[..]) {
             (Some(reason), _) => (None, Some(reason.clone())),

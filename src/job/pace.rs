@@ -28,7 +28,6 @@ pub struct Sizing {
 
 impl Sizing {
     /// Uses the operator's settings: a fixed size, or at most a number of rows per second.
-    #[must_use]
     pub fn new(batch: Option<usize>, rate: Option<f64>) -> Self {
         // At most half a second's rows, so that a rate holds within a second rather than within a minute.
         let most = rate.map_or(MOST, |r| ((r / 2.0).ceil() as usize).clamp(1, MOST));
@@ -39,7 +38,6 @@ impl Sizing {
     }
 
     /// Rows of the next batch.
-    #[must_use]
     pub fn size(&self) -> usize {
         self.size
     }
@@ -77,7 +75,6 @@ impl Pace {
     }
 
     /// Rows per second; `None` before three batches.
-    #[must_use]
     pub fn rate(&self) -> Option<f64> {
         if self.batches.len() < SURE {
             return None;
@@ -88,14 +85,12 @@ impl Pace {
     }
 
     /// Seconds for the remaining rows; `None` before three batches, or if nothing moves.
-    #[must_use]
     pub fn eta(&self, left: u64) -> Option<f64> {
         self.rate().filter(|rate| *rate > 0.0).map(|rate| left as f64 / rate)
     }
 }
 
 /// Computes the pause after a batch that keeps a rate (rows per second).
-#[must_use]
 pub fn rest(rows: usize, rate: Option<f64>, elapsed: Duration) -> Duration {
     let Some(rate) = rate.filter(|r| *r > 0.0) else { return Duration::ZERO };
     Duration::from_secs_f64((rows as f64 / rate).min(3_600.0)).saturating_sub(elapsed)

@@ -12,7 +12,6 @@ pub const UNDO_ROWS: u64 = 200_000;
 
 /// Returns the reason why a job that processes `total` rows cannot be undone, its own or their number; `None` if it
 /// can.
-#[must_use]
 pub fn undo_reason(own: Option<String>, total: Option<u64>) -> Option<String> {
     let many = total.filter(|rows| *rows > UNDO_ROWS);
     own.or_else(|| {
@@ -106,13 +105,11 @@ impl JobState {
     pub const ALL: &'static [JobState] = &[Queued, Running, Pausing, Paused, Cancelling, Cancelled, Succeeded, Failed];
 
     /// The state after a move; `None` if it is not possible in this state.
-    #[must_use]
     pub fn after(self, by: JobMove) -> Option<JobState> {
         MOVES.iter().find(|(from, with, _)| *from == self && *with == by).map(|(_, _, to)| *to)
     }
 
     /// The state's word, also in the database.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Queued => "queued",
@@ -127,19 +124,16 @@ impl JobState {
     }
 
     /// Parses a state's word.
-    #[must_use]
     pub fn parse(word: &str) -> Option<JobState> {
         JobState::ALL.iter().copied().find(|s| s.word() == word)
     }
 
     /// Whether the state is final.
-    #[must_use]
     pub fn is_over(self) -> bool {
         matches!(self, Cancelled | Succeeded)
     }
 
     /// Returns true when a runner should be at work on the job.
-    #[must_use]
     pub fn is_active(self) -> bool {
         matches!(self, Running | Pausing | Cancelling)
     }
@@ -198,7 +192,6 @@ pub struct JobProgress {
 
 impl JobProgress {
     /// Completed part in 0..1; `None` if the total is unknown.
-    #[must_use]
     pub fn part(&self) -> Option<f64> {
         match (self.state, self.total) {
             (JobState::Succeeded, _) => Some(1.0),
@@ -302,7 +295,6 @@ pub struct JobSettings {
 
 impl JobSettings {
     /// The settings as they are stored.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         json!(self)
     }

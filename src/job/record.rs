@@ -40,7 +40,6 @@ pub async fn ready(store: &Store) -> Result<OwnTables, ChangeError> {
 }
 
 /// Identity of this process's runner: host, process id, and start time of the process.
-#[must_use]
 pub fn this_runner() -> String {
     let id = std::process::id();
     json!({ "host": host(), "process": id, "began": began(id) }).to_string()
@@ -70,7 +69,6 @@ fn runner_title(owner: &str) -> String {
 
 /// Whether the runner of a job is alive. One on this machine is dead as soon as its process is gone, any other when its
 /// lease has expired.
-#[must_use]
 pub fn alive(row: &JobRow) -> bool {
     let Some(owner) = &row.owner else { return false };
     let silent = match (row.heartbeat_at.as_deref().and_then(time::epoch_micros), time::epoch_micros(&now())) {
@@ -87,7 +85,6 @@ pub fn alive(row: &JobRow) -> bool {
 }
 
 /// Returns the progress of a stored job. Values that only its runner knows (rate, time left) are not in it.
-#[must_use]
 pub fn progress(row: &JobRow) -> JobProgress {
     let count = |n: i64| n.max(0) as u64;
     JobProgress {
@@ -311,26 +308,22 @@ fn move_to(row: &mut JobRow, state: JobState, at: &str) {
 
 impl HeldJob {
     /// Returns the state of the job.
-    #[must_use]
     pub fn state(&self) -> JobState {
         JobState::parse(&self.row.state).unwrap_or(JobState::Failed)
     }
 
     /// Returns the settings of the run.
-    #[must_use]
     pub fn settings(&self) -> JobSettings {
         serde_json::from_str(&self.row.settings).unwrap_or_default()
     }
 
     /// Returns the stored position: where the next batch begins (`at`), or that there is none (`end`), and the sums so
     /// far (`sums`).
-    #[must_use]
     pub fn place(&self) -> Value {
         serde_json::from_str(&self.row.place).unwrap_or_default()
     }
 
     /// Returns the facts of its batches so far, added up.
-    #[must_use]
     pub fn sums(&self) -> Map<String, Value> {
         self.place()["sums"].as_object().cloned().unwrap_or_default()
     }

@@ -148,7 +148,6 @@ pub struct UnusablePolicy {
 
 impl UnusablePolicy {
     /// Tells it to people.
-    #[must_use]
     pub fn note(&self) -> String {
         let UnusablePolicy { id, why } = self;
         format!("the active policy {id} cannot be used: {why}; ranked without it")
@@ -164,35 +163,51 @@ pub struct PoliciesInUse {
     pub unusable: Vec<UnusablePolicy>,
 }
 
+/// The highest active version of each bank so far.
+#[derive(Default)]
+pub struct ActiveVersions(HashMap<String, ActiveVersion>);
+
+/// The standing of a version, and its weights or why they cannot be read.
+type ActiveVersion = ((Option<i64>, Reverse<String>), Result<Policy, String>);
+
+impl ActiveVersions {
+    /// Adds a version.
+    pub fn add(&mut self, row: &Row) {
+        let Some(bank) = row.text("profile_id").filter(|_| is_active(row)) else { return };
+        let version = (standing(row), Policy::parse(row.get("weights")));
+        match self.0.get_mut(bank) {
+            Some((known, _)) if *known > version.0 => {}
+            Some(known) => *known = version,
+            None => drop(self.0.insert(bank.to_owned(), version)),
+        }
+    }
+
+    /// The policies that the banks' readers use; all versions have been added.
+    pub fn in_use(self) -> PoliciesInUse {
+        let mut found = PoliciesInUse::default();
+        for (bank, ((_, Reverse(id)), policy)) in self.0 {
+            match policy {
+                Ok(policy) => {
+                    found.by_bank.insert(bank, policy);
+                }
+                Err(why) => found.unusable.push(UnusablePolicy { id, why }),
+            }
+        }
+        found.unusable.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+        found
+    }
+}
+
 /// The policies in use; none if the database has no policies.
 ///
 /// # Errors
 /// The engine's refusal.
 pub async fn policies_in_use(store: &Store, told: Told<'_>) -> Result<PoliciesInUse, LabError> {
-    let mut used = HashMap::new();
+    let mut versions = ActiveVersions::default();
     let mut query = Query::new(Entity::Policy);
     query.columns = Some(vec!["profile_id", "version", "status", "weights"]);
-    each(store, &query, told, |row| {
-        let Some(bank) = row.text("profile_id").filter(|_| is_active(&row)) else { return };
-        let version = (standing(&row), Policy::parse(row.get("weights")));
-        match used.get_mut(bank) {
-            Some((known, _)) if *known > version.0 => {}
-            Some(known) => *known = version,
-            None => drop(used.insert(bank.to_owned(), version)),
-        }
-    })
-    .await?;
-    let mut found = PoliciesInUse::default();
-    for (bank, ((_, Reverse(id)), policy)) in used {
-        match policy {
-            Ok(policy) => {
-                found.by_bank.insert(bank, policy);
-            }
-            Err(why) => found.unusable.push(UnusablePolicy { id, why }),
-        }
-    }
-    found.unusable.sort_unstable_by(|a, b| a.id.cmp(&b.id));
-    Ok(found)
+    each(store, &query, told, |row| versions.add(&row)).await?;
+    Ok(versions.in_use())
 }
 
 /// A policy by its id, with the profile it belongs to.

@@ -39,14 +39,12 @@ impl std::fmt::Debug for Endpoint {
 
 impl Endpoint {
     /// Host and port, for people: other parts of an address may be secret.
-    #[must_use]
     pub fn host(&self) -> String {
         let Ok(url) = Url::parse(&self.url) else { return "an address that cannot be read".to_owned() };
         url[Position::BeforeHost..Position::AfterPort].to_owned()
     }
 
     /// Whether it is on this machine, judging by its name.
-    #[must_use]
     pub fn is_local(&self) -> bool {
         match Url::parse(&self.url).ok().as_ref().and_then(Url::host) {
             Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),

@@ -138,7 +138,6 @@ pub async fn ranked(store: &Store, request: &RecallRequest) -> Result<(RankedSit
 
 /// Returns the entity of a ranking: cases, or episodes; memories if a database has no episodes, or if all layouts with
 /// such a setting recall memories.
-#[must_use]
 pub fn kind_of(store: &Store, ranking: Ranking) -> Entity {
     let mut episodes = store.sources_of(Entity::Episode).unwrap_or_default().into_iter();
     let recalls_memories =
@@ -194,16 +193,7 @@ fn of_owners(store: &Store, kind: Entity, (agent, user): Owners<'_>) -> Vec<Filt
 
 /// Columns of a memory that rankings use.
 const OF_MEMORY: &[&str] = &[
-    "title",
-    "text",
-    "collection",
-    "tags",
-    "status",
-    "metadata",
-    "created_at",
-    "expires_at",
-    "utility",
-    "user_id",
+    "title", "text", "collection", "tags", "status", "metadata", "created_at", "expires_at", "utility", "user_id",
     "agent_id",
 ];
 
@@ -294,7 +284,6 @@ pub struct RowsInContext<'a> {
 
 impl<'a> RowsInContext<'a> {
     /// Creates it from ranked rows, with their agent and person if these were named.
-    #[must_use]
     pub fn new(store: &'a Store, rows: Vec<RankedRow>, (agent, user): Owners<'_>) -> Self {
         let owners = (agent.map(str::to_owned), user.map(str::to_owned));
         RowsInContext { store, owners, ranked: rows.into_iter(), read: VecDeque::new() }
@@ -445,18 +434,8 @@ fn first_of(found: FirstRows, request: &RecallRequest) -> (Vec<RankedRow>, Vec<L
 const OF_EPISODE: &[&str] = &["started_at", "status", "canvas_action_count", "feedback_score"];
 /// The same, with the searched texts.
 const TOLD_OF_EPISODE: &[&str] = &[
-    "started_at",
-    "status",
-    "canvas_action_count",
-    "feedback_score",
-    "title",
-    "summary",
-    "detail",
-    "observation",
-    "topic",
-    "domain",
-    "tags",
-    "workflow_name",
+    "started_at", "status", "canvas_action_count", "feedback_score", "title", "summary", "detail", "observation",
+    "topic", "domain", "tags", "workflow_name",
 ];
 
 async fn boosted(store: &Store, request: &RecallRequest, asked: &ResolvedQuestion) -> Result<RankedFind, LabError> {
@@ -691,15 +670,7 @@ async fn similar(store: &Store, request: &RecallRequest, asked: &ResolvedQuestio
     if kind == Entity::Episode {
         filters.extend(request.inquiry.workflow.as_deref().map(|w| equal("workflow_name", w)));
         columns = &[
-            "started_at",
-            "status",
-            "title",
-            "summary",
-            "observation",
-            "result",
-            "success",
-            "outcome",
-            "workflow_name",
+            "started_at", "status", "title", "summary", "observation", "result", "success", "outcome", "workflow_name",
         ];
     }
     if asked.vector.is_some() {

@@ -378,7 +378,6 @@ pub(super) async fn purged_cases(store: &Store, policy: &Row, told: Told<'_>) ->
 const MARKS: &str = "training_cases";
 
 /// The mark of a case in a policy's metrics: it shows whether the case still exists, and is not an id.
-#[must_use]
 pub fn mark(case: &str) -> String {
     let digest = Sha256::digest(case.as_bytes());
     hex::encode(digest.iter().take(6).copied().collect::<Vec<u8>>())

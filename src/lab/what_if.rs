@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use super::recall::{RankedSituation, ranked};
@@ -126,6 +127,9 @@ struct WhatIfLook<'a> {
 /// Agents or banks, each with its changed rows; `None` for rows without an owner.
 type Owners = Vec<(Option<String>, Vec<Row>)>;
 
+/// Domain and topic.
+type Room = (Option<String>, Option<String>);
+
 impl WhatIfLook<'_> {
     fn note(&mut self, words: String) {
         if !self.found.notes.contains(&words) {
@@ -214,26 +218,26 @@ impl WhatIfLook<'_> {
     /// The rooms of touched memories and episodes, and of memories that touched episodes used.
     async fn rooms(&mut self) -> Result<(), LabError> {
         let episodes = self.touched(Entity::Episode).await?;
-        let mut memories = self.touched(Entity::Memory).await?;
-        let ids: Vec<String> = episodes.iter().map(|row| row.id().to_owned()).collect();
+        let memories = self.touched(Entity::Memory).await?;
+        let ids: Vec<&str> = episodes.iter().map(Row::id).collect();
         let mut used: BTreeSet<String> = BTreeSet::new();
         for view in [&self.before, &self.after] {
-            let links = view.related(Entity::MemoryLink, "episode_id", &ids).await?;
-            used.extend(links.iter().filter_map(|link| link.text("memory_id").map(str::to_owned)));
-        }
-        used.retain(|id| !memories.iter().any(|row| row.id() == id));
-        memories.extend(self.rows(Entity::Memory, used.into_iter().collect()).await?);
-        let mut rooms: Vec<(Option<String>, Option<String>)> = Vec::new();
-        for row in memories.iter().chain(&episodes) {
-            let (domain, topic) = place_of(row);
-            let room = (domain.map(Cow::into_owned), topic.map(Cow::into_owned));
-            let lower = |room: &(Option<String>, Option<String>)| {
-                [&room.0, &room.1].map(|name| name.as_deref().map(str::to_lowercase))
+            let take = |link: Row, _| {
+                used.extend(link.text("memory_id").map(str::to_owned));
+                ControlFlow::Continue(())
             };
-            if room != (None, None) && !rooms.iter().any(|known| lower(known) == lower(&room)) {
-                rooms.push(room);
-            }
+            view.each_related(Entity::MemoryLink, "episode_id", &ids, &["episode_id", "memory_id"], take).await?;
         }
+        for row in &memories {
+            used.remove(row.id());
+        }
+        let mut rooms = Vec::new();
+        add_rooms(&mut rooms, &memories);
+        let used: Vec<String> = used.into_iter().collect();
+        for some in used.chunks(LOOKED_UP) {
+            add_rooms(&mut rooms, &self.rows(Entity::Memory, some.to_vec()).await?);
+        }
+        add_rooms(&mut rooms, &episodes);
         if rooms.len() > ROOMS {
             self.note(format!("{} topics are affected: {ROOMS} were checked", rooms.len()));
         }
@@ -369,6 +373,18 @@ impl WhatIfLook<'_> {
             owners.truncate(OWNERS);
         }
         Ok(owners)
+    }
+}
+
+/// Adds the rooms of rows that are not known yet, in any case of their letters.
+fn add_rooms(rooms: &mut Vec<Room>, rows: &[Row]) {
+    let lower = |room: &Room| [&room.0, &room.1].map(|name| name.as_deref().map(str::to_lowercase));
+    for row in rows {
+        let (domain, topic) = place_of(row);
+        let room = (domain.map(Cow::into_owned), topic.map(Cow::into_owned));
+        if room != (None, None) && !rooms.iter().any(|known| lower(known) == lower(&room)) {
+            rooms.push(room);
+        }
     }
 }
 

@@ -8,7 +8,6 @@ use super::{Catalog, Engine, Layout, LayoutError, Need, parse};
 use crate::ground::assets;
 
 /// Name and text of each shipped layout file, by name.
-#[must_use]
 pub fn texts() -> Vec<(&'static str, &'static str)> {
     let named = |(file, text): (&'static str, _)| Some((file.strip_suffix(".toml")?, text));
     let mut texts: Vec<_> = assets::within("layouts").filter_map(named).collect();

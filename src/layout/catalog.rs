@@ -46,25 +46,29 @@ pub struct CatalogTable {
     pub unread: Option<String>,
     /// Whether row-level security may hide some of its rows from our role.
     pub hides_rows: bool,
+    /// Whether its rows are those of other tables: it is a partition, inherits from a table, or is a materialised view.
+    pub derived: bool,
     /// Whether its rows are those of its partitions.
     pub partitioned: bool,
 }
 
 impl CatalogTable {
     /// The column with this name, in any case, as in SQL.
-    #[must_use]
     pub fn column(&self, name: &str) -> Option<&CatalogColumn> {
         self.columns.iter().find(|c| c.name.eq_ignore_ascii_case(name))
     }
 
     /// The column of this name, if our role may read it.
-    #[must_use]
     pub fn readable(&self, name: &str) -> Option<&CatalogColumn> {
         self.column(name).filter(|c| !c.denied)
     }
 
+    /// Whether it holds rows of its own, unlike a view.
+    pub fn holds_rows(&self) -> bool {
+        !self.places.is_empty() && !self.derived
+    }
+
     /// Name for people: with the schema if it is not found without.
-    #[must_use]
     pub fn title(&self) -> String {
         if self.visible { self.name.clone() } else { format!("{}.{}", self.schema, self.name) }
     }
@@ -83,7 +87,6 @@ pub struct Catalog {
 
 impl Catalog {
     /// Finds a table by its name in a layout: `table` if visible, or `schema.table`.
-    #[must_use]
     pub fn table(&self, name: &str) -> Option<&CatalogTable> {
         let plain = |t: &&CatalogTable| t.visible && t.name.eq_ignore_ascii_case(name);
         self.tables.iter().find(plain).or_else(|| {
@@ -93,13 +96,11 @@ impl Catalog {
     }
 
     /// The table with exactly that schema and name.
-    #[must_use]
     pub fn exactly(&self, schema: &str, name: &str) -> Option<&CatalogTable> {
         self.tables.iter().find(|t| t.schema == schema && t.name == name)
     }
 
     /// Explains that row-level security may hide rows from our role, and in which tables; `None` if it hides none.
-    #[must_use]
     pub fn hidden_rows(&self) -> Option<String> {
         let hiding: Vec<String> = self.tables.iter().filter(|t| t.hides_rows).map(CatalogTable::title).collect();
         let role = if self.role.is_empty() { String::new() } else { format!(" {}", self.role) };
@@ -108,7 +109,6 @@ impl Catalog {
     }
 
     /// Whether a need of a layout is met.
-    #[must_use]
     pub fn has(&self, need: &Need) -> bool {
         let Some(table) = self.table(&need.table) else { return false };
         let Some(column) = &need.column else { return true };

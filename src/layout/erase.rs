@@ -229,7 +229,6 @@ pub struct OwnerPlace {
 
 impl BoundRule {
     /// A rule that deletes rows together with those that a column refers to.
-    #[must_use]
     pub fn hanging(table: TableKey, column: String, of: TableKey) -> Self {
         BoundRule {
             table,
@@ -251,10 +250,18 @@ impl BoundRule {
     }
 
     /// The columns that name, in the order of the key that they name.
-    #[must_use]
     pub fn naming_columns(&self) -> Vec<String> {
         std::iter::once(&self.column).chain(self.also.iter().map(|(own, _)| own)).cloned().collect()
     }
+}
+
+/// Rows that may hold personal data although nothing says whose they are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnownedRows {
+    /// Table.
+    pub table: String,
+    /// Condition for the rows over the alias `t`; without one they are those that name no owner.
+    pub when: Option<Sql>,
 }
 
 /// A column with ids of rows that are in another database.
@@ -283,8 +290,9 @@ pub struct Erasure {
     pub accounts: Vec<BoundAccount>,
     /// Tables that triggers keep in sync with others.
     pub follows: Vec<TableKey>,
-    /// Tables that may hold personal data in rows without an owner.
-    pub unowned: Vec<TableKey>,
+    /// Rows that may hold personal data although nothing says whose they are: their table, and a condition unless they are
+    /// those that name no owner.
+    pub unowned: Vec<(TableKey, Option<String>)>,
     /// Sentences about personal data that applications keep outside of the database.
     pub elsewhere: Vec<String>,
     /// Names in a layout that the database lacks: line, key and message.
@@ -304,7 +312,6 @@ pub struct BoundAccount {
 
 impl EraseRule {
     /// Whether the rule applies to a database: its tables exist.
-    #[must_use]
     pub fn is_met(&self, catalog: &Catalog) -> bool {
         self.requires.iter().all(|need| catalog.has(need)) && !self.forbids.iter().any(|need| catalog.has(need))
     }
@@ -353,7 +360,16 @@ pub fn bind(layout: &Layout, engine: Engine, catalog: &Catalog, erasure: &mut Er
         tables.map(|table| (table.schema.clone(), table.name.clone())).collect()
     };
     erasure.follows.extend(keys(&layout.follows));
-    erasure.unowned.extend(keys(&layout.unowned));
+    for UnownedRows { table, when } in &layout.unowned {
+        let mut find = RuleFinder { catalog, line: 0, key: "unowned", missing: &mut erasure.missing };
+        let Some((key, name)) = find.table(table) else { continue };
+        let when = when.as_ref().and_then(|sql| sql.on(engine));
+        let bound = when.map(|sql| find.sql(&name, sql));
+        // Without what the condition reads, none of the rows is told.
+        if bound != Some(None) {
+            erasure.unowned.push((key, bound.flatten()));
+        }
+    }
     erasure.elsewhere.extend(layout.elsewhere.iter().cloned());
     if let Some(account) = &layout.account {
         let mut find = RuleFinder { catalog, line: account.line, key: "account", missing: &mut erasure.missing };

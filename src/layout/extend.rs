@@ -6,7 +6,6 @@ use super::erase::EraseRule;
 impl Layout {
     /// Adds the definitions of another layout that this one lacks. An entity mapped here replaces the other's, and so
     /// do the rules of a table.
-    #[must_use]
     pub(super) fn over(mut self, base: Layout) -> Layout {
         fn or<T>(own: &mut Vec<T>, other: Vec<T>) {
             if own.is_empty() {

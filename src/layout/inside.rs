@@ -41,7 +41,6 @@ impl Codec {
     ];
 
     /// Returns the codec's name in layout files.
-    #[must_use]
     pub fn name(self) -> &'static str {
         Codec::WORDS.iter().find(|(_, codec)| *codec == self).map_or("", |(name, _)| name)
     }
@@ -82,26 +81,22 @@ pub struct Inside {
 
 impl Inside {
     /// Only a path into a JSON value.
-    #[must_use]
     pub fn at(path: impl Into<String>) -> Self {
         Inside { path: Some(path.into()), ..Inside::default() }
     }
 
     /// Whether the stored value itself is meant.
-    #[must_use]
     pub fn is_whole(&self) -> bool {
         self.decode.is_empty() && self.path.is_none() && self.by.is_none()
     }
 
     /// Whether any part of a text may be the value.
-    #[must_use]
     pub fn is_any_part(&self) -> bool {
         self.by.is_some() && self.part == TextPart::Any
     }
 
     /// The selected parts of a text, without white space around them. Where any part is, those of a channel are also one part
     /// together with its word.
-    #[must_use]
     pub fn parts<'t>(&self, text: &'t str) -> Vec<&'t str> {
         let Some(by) = &self.by else { return vec![text] };
         let all: Vec<&str> = text.split(by.as_str()).map(str::trim).collect();

@@ -14,6 +14,7 @@ mod names_in_sql;
 pub mod parse;
 mod pattern;
 pub mod recognise;
+mod table_set;
 pub mod vector;
 pub mod write;
 
@@ -45,7 +46,6 @@ pub enum Engine {
 
 impl Engine {
     /// Name in layout files and in output.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Engine::Sqlite => "sqlite",
@@ -89,8 +89,8 @@ pub struct Layout {
     pub account: Option<erase::Account>,
     /// Tables that triggers keep in sync with others: erasing leaves them to the triggers.
     pub follows: Vec<String>,
-    /// Tables that may hold personal data in rows without an owner.
-    pub unowned: Vec<String>,
+    /// Rows that may hold personal data although nothing says whose they are.
+    pub unowned: Vec<erase::UnownedRows>,
     /// Sentences about personal data that the application keeps outside of the database, where no erasure reaches.
     pub elsewhere: Vec<String>,
     /// Kind of rows that its agents recall, if the file names it.
@@ -131,7 +131,7 @@ pub struct TablePattern {
     pub unlike: Vec<String>,
     /// Suffix of the table's name relative to another table with these columns.
     pub twin: Option<String>,
-    /// Table of the layout that the only such table replaces if it is missing.
+    /// Table of the layout that such tables have the place of, under names of their own.
     pub stands_for: Option<String>,
 }
 
@@ -166,7 +166,6 @@ pub struct Sql {
 
 impl Sql {
     /// The text for an engine; `None` if the author gave none.
-    #[must_use]
     pub fn on(&self, engine: Engine) -> Option<&str> {
         match engine {
             Engine::Sqlite => self.sqlite.as_deref(),
@@ -329,7 +328,6 @@ pub enum Derivation {
 
 impl Derivation {
     /// Canonical columns that it may fill.
-    #[must_use]
     pub fn fills(self) -> &'static [&'static str] {
         match self {
             Derivation::WorkflowEvents => {
@@ -340,7 +338,6 @@ impl Derivation {
     }
 
     /// Canonical columns that it reads, besides the id.
-    #[must_use]
     pub fn reads(self) -> &'static [&'static str] {
         match self {
             Derivation::WorkflowEvents => &["status", "started_at", "parent_id", "ended_at"],

@@ -6,29 +6,8 @@ use super::{Catalog, CatalogTable};
 
 /// Words that may follow a table's name without being an alias.
 const NO_ALIAS: &[&str] = &[
-    "on",
-    "using",
-    "where",
-    "join",
-    "left",
-    "right",
-    "full",
-    "inner",
-    "outer",
-    "cross",
-    "natural",
-    "group",
-    "order",
-    "having",
-    "limit",
-    "union",
-    "except",
-    "intersect",
-    "window",
-    "and",
-    "or",
-    "indexed",
-    "not",
+    "on", "using", "where", "join", "left", "right", "full", "inner", "outer", "cross", "natural", "group", "order",
+    "having", "limit", "union", "except", "intersect", "window", "and", "or", "indexed", "not",
 ];
 
 /// Hidden columns of every table.

@@ -10,6 +10,7 @@ use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::erase::UnownedRows;
 use super::{
     AttachedFile, ColumnOrigin, ColumnSpec, Derivation, Engine, EpisodeLink, Fill, FromClause, Inside, Layout, LinkBy,
     Need, Source, Sql, StoredAs, TimeSpelling, Variant, VectorSpec, Write, nearest,
@@ -44,26 +45,8 @@ impl std::error::Error for LayoutError {}
 type Node<'a> = Spanned<DeValue<'a>>;
 
 const TOP_KEYS: &[&str] = &[
-    "name",
-    "title",
-    "engines",
-    "folder",
-    "requires",
-    "forbids",
-    "variant",
-    "attach",
-    "absent",
-    "handle",
-    "erase",
-    "account",
-    "follows",
-    "unowned",
-    "elsewhere",
-    "never_recalled",
-    "writable",
-    "pattern",
-    "extends",
-    "recall",
+    "name", "title", "engines", "folder", "requires", "forbids", "variant", "attach", "absent", "handle", "erase",
+    "account", "follows", "unowned", "elsewhere", "never_recalled", "writable", "pattern", "extends", "recall",
 ];
 const SOURCE_KEYS: &[&str] = &[
     "table", "each", "from", "tables", "label", "keep", "requires", "forbids", "columns", "links", "derive", "write",
@@ -96,7 +79,6 @@ pub fn parse(file: &str, text: &str) -> Result<Layout, Vec<LayoutError>> {
 }
 
 /// The tables and columns that a layout requires, without reading the rest of its text; empty when they cannot be read.
-#[must_use]
 pub fn requirements(text: &str) -> Vec<Need> {
     let head = text.find("\n[").map_or(text, |end| &text[..end]);
     let Ok(root) = DeTable::parse(head) else { return Vec::new() };
@@ -170,7 +152,7 @@ impl LayoutReader<'_> {
         let engines = self.engines(root);
         let requires = self.needs(root, "", "requires");
         let base = self.base(root);
-        let unowned = self.texts(root, "", "unowned");
+        let unowned = self.unowned(root);
         if requires.is_empty() && !root.contains_key("extends") {
             self.error(0, "requires", "a layout is recognised by required tables or columns: name at least one");
         }
@@ -192,7 +174,7 @@ impl LayoutReader<'_> {
             rules: self.rules(root),
             account: self.account(root),
             follows: self.texts(root, "", "follows").into_iter().map(|(_, text)| text).collect(),
-            unowned: unowned.iter().map(|(_, text)| text.clone()).collect(),
+            unowned: unowned.iter().map(|(_, rows)| rows.clone()).collect(),
             elsewhere: self.texts(root, "", "elsewhere").into_iter().map(|(_, text)| text).collect(),
             recalled: self.recalled(root),
             never_recalled: self.texts(root, "", "never_recalled").into_iter().map(|(_, text)| text).collect(),
@@ -214,11 +196,11 @@ impl LayoutReader<'_> {
     }
 
     /// Reports tables in `unowned` that the layout does not mention otherwise.
-    fn check_unowned(&mut self, unowned: &[(usize, String)], layout: &Layout) {
+    fn check_unowned(&mut self, unowned: &[(usize, UnownedRows)], layout: &Layout) {
         let sources = layout.sources.iter().flat_map(|source| source.from.aliases()).map(|(_, table)| table);
         let ruled = layout.rules.iter().flat_map(|rule| std::iter::once(&rule.table).chain(&rule.of));
         let known: BTreeSet<&str> = sources.chain(ruled.map(String::as_str)).collect();
-        for (at, name) in unowned {
+        for (at, UnownedRows { table: name, .. }) in unowned {
             if !known.iter().any(|table| table.eq_ignore_ascii_case(name)) {
                 self.unknown(*at, "unowned", name, "table", known.iter().copied());
             }

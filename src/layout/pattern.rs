@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::erase::{EraseRule, HandleColumn, HandleValue};
+use super::erase::{EraseRule, HandleColumn, HandleValue, UnownedRows};
+use super::table_set::{self, TableKind};
 use super::{Catalog, CatalogTable, ColumnOrigin, ColumnSpec, FromClause, Layout, Need, Source, Sql, TablePattern};
 
 /// Expands a layout: every source and rule that names a pattern is repeated for each matching table. Unchanged without
@@ -13,6 +14,7 @@ pub fn spelled_out<'l>(layout: &'l Layout, catalog: &Catalog) -> Cow<'l, Layout>
     }
     let mut layout = layout.clone();
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    let mut kinds: Vec<TableKind> = Vec::new();
     for pattern in std::mem::take(&mut layout.patterns) {
         let mark = format!("{{{}}}", pattern.name);
         let is_other = |t: &&CatalogTable| {
@@ -22,12 +24,7 @@ pub fn spelled_out<'l>(layout: &'l Layout, catalog: &Catalog) -> Cow<'l, Layout>
         let fitting: Vec<&CatalogTable> = fitting.filter(is_other).collect();
         let tables: Vec<String> = fitting.iter().map(|table| table.title()).collect();
         found.push((mark.clone(), tables.clone()));
-        if let Some(named) = pattern.stands_for.filter(|named| catalog.table(named).is_none())
-            && let [only] = &fitting.into_iter().filter(|table| table.visible).collect::<Vec<_>>()[..]
-            && is_bare(&only.name)
-        {
-            NameInPlace { mark: named, name: only.name.clone() }.layout(&mut layout);
-        }
+        kinds.extend(pattern.stands_for.map(|named| TableKind::of(named, &fitting, catalog)));
         if let Some(first) = tables.first() {
             let put = NameInPlace { mark: mark.clone(), name: first.clone() };
             put.needs(&mut layout.requires);
@@ -36,13 +33,14 @@ pub fn spelled_out<'l>(layout: &'l Layout, catalog: &Catalog) -> Cow<'l, Layout>
         layout.sources = each(layout.sources, &tables, &mark, NameInPlace::source, |s| table_of(s).contains(&mark));
         layout.rules = each(layout.rules, &tables, &mark, NameInPlace::rule, |r| r.table.contains(&mark));
         layout.follows = each(layout.follows, &tables, &mark, NameInPlace::text, |name| name.contains(&mark));
-        layout.unowned = each(layout.unowned, &tables, &mark, NameInPlace::text, |name| name.contains(&mark));
+        layout.unowned = each(layout.unowned, &tables, &mark, NameInPlace::unowned, |rows| rows.table.contains(&mark));
         layout.handles = each(layout.handles, &tables, &mark, NameInPlace::handle, |h| h.table.contains(&mark));
     }
+    table_set::spell_out(&kinds, &mut layout);
     Cow::Owned(layout)
 }
 
-fn table_of(source: &Source) -> &str {
+pub(super) fn table_of(source: &Source) -> &str {
     match &source.from {
         FromClause::Table(name) | FromClause::Each { table: name, .. } => name,
         FromClause::Query { tables, .. } => tables.first().map_or("", |(_, table)| table),
@@ -109,18 +107,18 @@ fn each<T: Clone>(
 }
 
 /// Whether a name needs no quotation marks, wherever a layout names it.
-fn is_bare(name: &str) -> bool {
+pub(super) fn is_bare(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 /// A table's name in place of the pattern's.
-struct NameInPlace {
-    mark: String,
-    name: String,
+pub(super) struct NameInPlace {
+    pub mark: String,
+    pub name: String,
 }
 
 impl NameInPlace {
-    fn text(&self, text: &mut String) {
+    pub(super) fn text(&self, text: &mut String) {
         if text.contains(&self.mark) {
             *text = self.put(text);
         }
@@ -144,21 +142,22 @@ impl NameInPlace {
         put
     }
 
-    fn layout(&self, layout: &mut Layout) {
+    pub(super) fn layout(&self, layout: &mut Layout) {
         let variants = layout.variants.iter_mut().flat_map(|variant| [&mut variant.requires, &mut variant.forbids]);
         variants.chain([&mut layout.requires, &mut layout.forbids]).for_each(|needs| self.needs(needs));
         layout.sources.iter_mut().for_each(|source| self.source(source));
         layout.rules.iter_mut().for_each(|rule| self.rule(rule));
         layout.handles.iter_mut().for_each(|handle| self.handle(handle));
-        let names = layout.follows.iter_mut().chain(&mut layout.unowned);
-        names.chain(layout.account.iter_mut().map(|account| &mut account.table)).for_each(|name| self.text(name));
+        layout.unowned.iter_mut().for_each(|rows| self.unowned(rows));
+        let account = layout.account.iter_mut().map(|account| &mut account.table);
+        layout.follows.iter_mut().chain(account).for_each(|name| self.text(name));
     }
 
     fn sql(&self, sql: &mut Sql) {
         sql.sqlite.iter_mut().chain(sql.postgres.iter_mut()).for_each(|text| self.text(text));
     }
 
-    fn handle(&self, handle: &mut HandleColumn) {
+    pub(super) fn handle(&self, handle: &mut HandleColumn) {
         self.text(&mut handle.table);
         self.needs(&mut handle.requires);
         if let HandleValue::Sql(sql) = &mut handle.value {
@@ -166,11 +165,16 @@ impl NameInPlace {
         }
     }
 
+    pub(super) fn unowned(&self, rows: &mut UnownedRows) {
+        self.text(&mut rows.table);
+        rows.when.iter_mut().for_each(|sql| self.sql(sql));
+    }
+
     fn needs(&self, needs: &mut [Need]) {
         needs.iter_mut().for_each(|need| self.text(&mut need.table));
     }
 
-    fn source(&self, source: &mut Source) {
+    pub(super) fn source(&self, source: &mut Source) {
         self.text(&mut source.label);
         match &mut source.from {
             FromClause::Table(name) | FromClause::Each { table: name, .. } => self.text(name),
@@ -200,7 +204,7 @@ impl NameInPlace {
         way.lookup.iter_mut().for_each(|sql| self.sql(sql));
     }
 
-    fn rule(&self, rule: &mut EraseRule) {
+    pub(super) fn rule(&self, rule: &mut EraseRule) {
         self.text(&mut rule.table);
         rule.of.iter_mut().for_each(|of| self.text(of));
         rule.when.iter_mut().for_each(|sql| self.sql(sql));

@@ -139,7 +139,6 @@ pub enum BoundFrom {
 
 impl BoundFrom {
     /// Whether it joins tables, without subqueries, which may read every row.
-    #[must_use]
     pub fn is_join(&self) -> bool {
         matches!(self, BoundFrom::Query(sql) if !sql.contains('('))
     }
@@ -166,20 +165,17 @@ pub struct BoundColumn {
 
 impl BoundColumn {
     /// The canonical word for a stored one; `None` if that is canonical already, or if any word is allowed.
-    #[must_use]
     pub fn canonical(&self, word: &str) -> Option<&str> {
         let mapped = self.map.iter().find(|(from, _)| from == word).map(|(_, to)| to.as_str());
         mapped.or_else(|| self.vocabulary.filter(|_| !word.is_empty())?.canonical(word))
     }
 
     /// Whether stored words may be translated.
-    #[must_use]
     pub fn is_mapped(&self) -> bool {
         self.vocabulary.is_some() || !self.map.is_empty()
     }
 
     /// The stored words for a canonical word; `None` if they are unknown.
-    #[must_use]
     pub fn stored_words(&self, canonical: &str) -> Option<Vec<String>> {
         let mut words: Vec<String> =
             self.map.iter().filter(|(_, to)| to == canonical).map(|(from, _)| from.clone()).collect();
@@ -257,7 +253,6 @@ impl BoundOrigin {
 impl RecognisedLayouts {
     /// Explains that nothing may be changed or erased because a fitting layout forbids it; `None` if everything may be
     /// written.
-    #[must_use]
     pub fn closed(&self) -> Option<String> {
         let layout = self.layouts.iter().find(|l| !l.writable)?;
         Some(format!(
@@ -267,8 +262,13 @@ impl RecognisedLayouts {
         ))
     }
 
+    /// Whether no fitting layout reads any table, or would if it had the right: one may fit by tables that are not found
+    /// without their schema.
+    pub fn reads_nothing(&self) -> bool {
+        self.sources.is_empty() && self.withheld.is_empty()
+    }
+
     /// Whether a fitting layout reads a table, or would if it had the right.
-    #[must_use]
     pub fn uses(&self, table: &CatalogTable) -> bool {
         let place = (table.schema.clone(), table.name.clone());
         self.withheld.iter().any(|w| w.table == table.title())
@@ -280,19 +280,16 @@ impl RecognisedLayouts {
 
 impl BoundSource {
     /// The ways to read a canonical column; empty if the source lacks it.
-    #[must_use]
     pub fn column(&self, name: &str) -> &[BoundColumn] {
         self.entity.position(name).map_or(&[], |i| &self.columns[i])
     }
 
     /// Whether the source's derivation may fill a canonical column, so that the stored value is not final.
-    #[must_use]
     pub fn derives(&self, name: &str) -> bool {
         self.derive.is_some_and(|derive| derive.fills().contains(&name))
     }
 
     /// Whether a text is the whole of a stored JSON column: one that is declared as JSON, or read as JSON or by a path.
-    #[must_use]
     pub fn shows_json(&self, text: &BoundColumn) -> bool {
         let BoundOrigin::Column { alias, name, declared, .. } = &text.origin else { return false };
         if !text.inside.is_whole() {
@@ -308,7 +305,6 @@ impl BoundSource {
     }
 
     /// The stored columns of the main table that the source reads, whole or in part.
-    #[must_use]
     pub fn columns_read(&self) -> Vec<String> {
         let ways = self.columns.iter().flatten();
         let mut read: Vec<String> = ways.flat_map(|way| way.origin.columns_read()).collect();
@@ -328,20 +324,17 @@ impl BoundSource {
     }
 
     /// Whether the layout lets its rows be written.
-    #[must_use]
     pub fn is_writable(&self) -> bool {
         self.write.as_ref().is_some_and(|write| write.refuse.is_none())
     }
 
     /// Whether removed rows are only marked.
-    #[must_use]
     pub fn marks_removed(&self) -> bool {
         self.write.as_ref().is_some_and(|write| matches!(write.remove, Removal::Mark(_)))
     }
 }
 
 /// The unmet needs of a layout; empty if it fits.
-#[must_use]
 pub fn unmet(layout: &Layout, engine: Engine, catalog: &Catalog) -> Vec<String> {
     let layout = &*super::pattern::spelled_out(layout, catalog);
     let name = |need: &Need| match &need.column {
@@ -358,7 +351,6 @@ pub fn unmet(layout: &Layout, engine: Engine, catalog: &Catalog) -> Vec<String> 
 }
 
 /// Finds the layouts that fit and binds their sources, regardless of our role's rights.
-#[must_use]
 pub fn recognise(layouts: &[Layout], engine: Engine, catalog: &Catalog) -> RecognisedLayouts {
     let mut fitting: Vec<_> = layouts.iter().map(|l| super::pattern::spelled_out(l, catalog)).collect();
     fitting.retain(|l| unmet(l, engine, catalog).is_empty());

@@ -36,7 +36,6 @@ pub struct Write {
 
 impl Write {
     /// Limits the rules to the columns of a table: if it has no column for the mark, nothing can be removed.
-    #[must_use]
     pub(super) fn of_table(mut self, table: &CatalogTable) -> Self {
         if let Removal::Mark(marks) = &self.remove
             && let Some((column, _)) = marks.iter().find(|(column, _)| table.column(column).is_none())
@@ -98,19 +97,16 @@ impl CopyForm {
     ];
 
     /// Whether the copy does not show the text.
-    #[must_use]
     pub fn is_digest(self) -> bool {
         !matches!(self, CopyForm::Same | CopyForm::Lower | CopyForm::Time(_))
     }
 
     /// The spelling of a time; `None` for a copy of a text.
-    #[must_use]
     pub fn spelling(self) -> Option<TimeSpelling> {
         if let CopyForm::Time(spelling) = self { Some(spelling) } else { None }
     }
 
     /// The copy of a text.
-    #[must_use]
     pub fn of(self, text: &str) -> String {
         match self {
             CopyForm::Same | CopyForm::Time(_) => text.to_owned(),

@@ -1,7 +1,6 @@
 //! Sentences that agree with a number.
 
 /// Formats a number with thousands separators: `12,400`.
-#[must_use]
 pub fn thousands(number: impl Copy + ToString) -> String {
     let written = number.to_string();
     let (sign, digits) = written.split_at(written.len() - written.trim_start_matches('-').len());
@@ -18,7 +17,6 @@ pub fn thousands(number: impl Copy + ToString) -> String {
 
 /// Formats a sentence about a number: `{#}` is the number with thousands separators, `{singular|plural}` the form that
 /// agrees with it. Other braces are unchanged.
-#[must_use]
 pub fn agreeing<N: Copy + PartialEq + From<u8> + ToString>(number: N, sentence: &str) -> String {
     let is_one = number == N::from(1);
     let mut out = String::with_capacity(sentence.len());

@@ -38,7 +38,6 @@ pub fn read_value(column: &Column, text: &str, now: DateTime<Utc>) -> Result<Val
 
 /// Formats a value so that it can be parsed again: text unchanged, lists comma-separated if none of their texts has a
 /// comma.
-#[must_use]
 pub fn write_value(column: &Column, value: &Value) -> String {
     match (column.kind, value) {
         (_, Value::Null) => String::new(),

@@ -33,7 +33,6 @@ pub struct ChainWalk {
 
 impl ChainWalk {
     /// A walk that starts at a row.
-    #[must_use]
     pub fn from(id: &str) -> Self {
         ChainWalk {
             upwards: Vec::new(),
@@ -45,7 +44,6 @@ impl ChainWalk {
     }
 
     /// The row to look up next; `None` at the end of the walk.
-    #[must_use]
     pub fn wanted(&self) -> Option<&str> {
         self.wanted.as_deref()
     }
@@ -67,7 +65,6 @@ impl ChainWalk {
     }
 
     /// The chain, given the children of the requested row; `None` if that row does not exist.
-    #[must_use]
     pub fn finish(self, children: Vec<String>) -> Option<Chain> {
         let mut ids = self.upwards;
         let asked = ids.first()?.clone();
@@ -87,7 +84,6 @@ pub struct ParentLinks {
 
 impl ParentLinks {
     /// Takes (id, parent) pairs; children keep this order. If an id is repeated, its first pair counts.
-    #[must_use]
     pub fn new(pairs: impl IntoIterator<Item = (String, Option<String>)>) -> Self {
         let mut links = ParentLinks::default();
         for (id, parent) in pairs {
@@ -105,13 +101,11 @@ impl ParentLinks {
     }
 
     /// Ids of the children of a row.
-    #[must_use]
     pub fn children(&self, id: &str) -> Vec<String> {
         self.child_positions(id).iter().filter_map(|p| self.rows.get(*p)).map(|(id, _)| id.clone()).collect()
     }
 
     /// The chain of a row; `None` when there is no such row.
-    #[must_use]
     pub fn chain(&self, id: &str) -> Option<Chain> {
         let mut walk = ChainWalk::from(id);
         while let Some(wanted) = walk.wanted() {
@@ -124,7 +118,6 @@ impl ParentLinks {
     }
 
     /// The whole tree that a row belongs to, from the root of its chain; `None` when there is no such row.
-    #[must_use]
     pub fn tree(&self, id: &str) -> Option<Tree> {
         let root = self.chain(id)?.ids.first()?.clone();
         let mut nodes: Vec<Node> = Vec::new();
@@ -146,7 +139,6 @@ impl ParentLinks {
     }
 
     /// Every cycle among the links, as its ids from child to parent; a row that is its own parent is one too.
-    #[must_use]
     pub fn cycles(&self) -> Vec<Vec<String>> {
         let id = |position: &usize| self.rows.get(*position).map(|(id, _)| id.clone());
         let circles = circles(self.rows.len(), |position| self.parent_position(position));
@@ -168,7 +160,6 @@ impl ParentLinks {
 
 /// Every cycle among this many rows, from child to parent; a row that is its own parent is one too. `parent` returns
 /// the position of a row's parent.
-#[must_use]
 pub fn circles(rows: usize, parent: impl Fn(usize) -> Option<usize>) -> Vec<Vec<usize>> {
     let (mut walked, mut found) = (BitList::new(rows), Vec::new());
     let mut way = Vec::new();
@@ -213,7 +204,6 @@ impl Tree {
     /// For each level left of a node, from the outermost: whether a line passes there to a later sibling. The last one
     /// belongs to the node itself; a root has none. Takes time in proportion to the depth, so call it for visible rows
     /// only.
-    #[must_use]
     pub fn rails(&self, position: usize) -> Vec<bool> {
         let above = |node: &&Node| node.parent.and_then(|p| self.nodes.get(p));
         let own = self.nodes.get(position);
@@ -250,7 +240,6 @@ pub enum LinkFault {
 }
 
 /// The faults of one link; `parent` is `None` if the row it names does not exist. Unknown facts are not faults.
-#[must_use]
 pub fn faults(child: ChainMember, parent: Option<ChainMember>) -> Vec<LinkFault> {
     let Some(parent) = parent else { return vec![LinkFault::MissingParent] };
     if child.id == parent.id {

@@ -47,7 +47,6 @@ pub enum PieceOf {
 }
 
 /// Compares two rows of one entity, column by column in the canonical order, without columns empty in both.
-#[must_use]
 pub fn compare(first: &Row, second: &Row) -> Vec<FieldPair> {
     let columns = first.entity.columns();
     let pair = |(at, column): (usize, &Column)| {

@@ -5,7 +5,6 @@
 pub type Digest = u64;
 
 /// Hashes an id.
-#[must_use]
 pub fn digest(id: &str) -> Digest {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
@@ -14,7 +13,6 @@ pub fn digest(id: &str) -> Digest {
 }
 
 /// Two hashes of an id, for cases in which a mix-up would change rows: together they are unique in a database.
-#[must_use]
 pub fn wide_digest(id: &str) -> [Digest; 2] {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();

@@ -25,7 +25,6 @@ pub enum ValueKind {
 
 impl ValueKind {
     /// Returns the name of the kind for users, with the format in which values are shown.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             ValueKind::Text => "text",
@@ -63,14 +62,7 @@ pub struct Column {
 
 /// Short text columns with words chosen by agents: a secret pasted into them stays there.
 const WORDS: &[&str] = &[
-    "action",
-    "canvas_type",
-    "component_name",
-    "component_type",
-    "domain",
-    "maturity",
-    "source_type",
-    "topic",
+    "action", "canvas_type", "component_name", "component_type", "domain", "maturity", "source_type", "topic",
     "workflow_name",
 ];
 
@@ -78,7 +70,6 @@ impl Column {
     /// Whether its texts are words: prose, documents, lists, and names chosen by agents. Such texts are checked for
     /// secrets on input, searched by findings, and cleaned by backfills. Ids are excluded, as are names of people,
     /// agents and collections, because other rows refer by these.
-    #[must_use]
     pub fn holds_words(&self) -> bool {
         match self.kind {
             ValueKind::List => self.name != "ids" && !self.name.ends_with("_ids") && self.name != "handles",
@@ -87,7 +78,6 @@ impl Column {
     }
 
     /// Whether its values are single lines: names, words, numbers, but not prose or documents.
-    #[must_use]
     pub fn is_one_line(&self) -> bool {
         let is_prose = self.kind == ValueKind::Text && self.personal == Personal::Content && self.name != "title";
         !is_prose && self.kind != ValueKind::Json
@@ -96,7 +86,6 @@ impl Column {
 
 /// Entity of the rows that an id list refers to, by the list's canonical column; `None` if it may refer to several
 /// entities.
-#[must_use]
 pub fn named_in_list(column: &str) -> Option<Entity> {
     match column {
         "feedback_ids" => Some(Entity::Feedback),
@@ -140,13 +129,11 @@ macro_rules! entities {
             pub const ALL: &'static [Entity] = &[$(Entity::$variant),*];
 
             /// Name in JSON, on the command line and in layout files: snake case, singular.
-            #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Entity::$variant => $name),* }
             }
 
             /// Canonical columns, in the order in which they are shown.
-            #[must_use]
             pub fn columns(self) -> &'static [Column] {
                 match self { $(Entity::$variant => entities!(@columns $columns)),* }
             }
@@ -157,7 +144,6 @@ macro_rules! entities {
             }
 
             /// The column that orders rows by default.
-            #[must_use]
             pub fn time_column(self) -> &'static str {
                 match self { $(Entity::$variant => stringify!($time)),* }
             }
@@ -257,7 +243,6 @@ entities! {
 
 impl Column {
     /// Returns the unit of the column's numbers, the accepted words, and the like; `None` if kind and name say it all.
-    #[must_use]
     pub fn unit(&self) -> Option<&'static str> {
         Some(match self.name {
             "duration_seconds" => "seconds",
@@ -282,7 +267,6 @@ impl Column {
     }
 
     /// An example value in the form of `--format json`.
-    #[must_use]
     pub fn example(&self) -> &'static str {
         match (self.name, self.kind) {
             ("status", _) => "\"active\"",
@@ -307,7 +291,6 @@ impl Column {
 
 impl Entity {
     /// The entity with this name; also accepts a plural, and a hyphen or a space for the underscore.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Entity> {
         let name = text.trim().to_ascii_lowercase().replace(['-', ' '], "_");
         let known = |n: &str| Entity::ALL.iter().copied().find(|e| e.name() == n);
@@ -319,26 +302,22 @@ impl Entity {
     }
 
     /// Whether its rows are always read from the primary: on a lagging standby a trail would look truncated.
-    #[must_use]
     pub fn is_of_trail(self) -> bool {
         self == Entity::AuditEntry
     }
 
     /// The column with the creation time of a row; `None` if only its last use is known.
-    #[must_use]
     pub fn creation_column(self) -> Option<&'static str> {
         let column = self.column(self.time_column())?;
         (column.kind == ValueKind::Time && column.name != "last_seen").then_some(column.name)
     }
 
     /// The canonical column with this name.
-    #[must_use]
     pub fn column(self, name: &str) -> Option<&'static Column> {
         self.position(name).map(|at| &self.columns()[at])
     }
 
     /// Position of a canonical column among [`Entity::columns`].
-    #[must_use]
     pub fn position(self, name: &str) -> Option<usize> {
         let (sought, columns) = (mark(name), self.columns());
         self.marks()
@@ -349,13 +328,11 @@ impl Entity {
     }
 
     /// Name for people: words instead of an underscore.
-    #[must_use]
     pub fn title(self) -> String {
         self.name().replace('_', " ")
     }
 
     /// Plural name for people.
-    #[must_use]
     pub fn plural(self) -> &'static str {
         match self {
             Entity::Agent => "agents",
@@ -377,7 +354,6 @@ impl Entity {
     }
 
     /// A number of its rows in words, such as `3 episodes`.
-    #[must_use]
     pub fn counted(self, number: usize) -> String {
         match self {
             Entity::Feedback => agreeing(number, "{#} {row|rows} of feedback"),

@@ -17,7 +17,6 @@ pub const SCORED: &[&str] = &["id", "episode_id", "kind", "rating", "score", "co
 ///
 /// `None` for a row that is shown but not scored: any other kind (correction, comment), or a missing or out-of-range
 /// rating.
-#[must_use]
 pub fn score(kind: &str, rating: Option<i64>) -> Option<f64> {
     match (kind, rating) {
         (THUMBS_UP, _) => Some(1.0),
@@ -29,7 +28,6 @@ pub fn score(kind: &str, rating: Option<i64>) -> Option<f64> {
 
 /// Whether a row may mean more than [`score`] can tell: its rating is unreadable, or its kind is a scored one in
 /// another spelling.
-#[must_use]
 pub fn is_doubtful(row: &Row) -> bool {
     let kind = row.text("kind").unwrap_or_default();
     let meant = kind.trim().to_ascii_lowercase();
@@ -40,7 +38,6 @@ pub fn is_doubtful(row: &Row) -> bool {
 const NOT_CORRECTING: [&str; 3] = ["completed", "praised", "self_corrected"];
 
 /// The trimmed text of a correction; `None` if there is none, or if the row's kind corrects nothing.
-#[must_use]
 pub fn correction(row: &Row) -> Option<&str> {
     let corrects = !row.text("kind").is_some_and(|kind| NOT_CORRECTING.contains(&kind));
     row.text("correction").map(str::trim).filter(|words| corrects && !words.is_empty())
@@ -55,20 +52,17 @@ pub struct ScoreSum {
 
 impl ScoreSum {
     /// Adds a score.
-    #[must_use]
     pub fn with(self, score: f64) -> Self {
         ScoreSum { sum: self.sum + score, count: self.count + 1 }
     }
 
     /// The mean, in -1..1; `None` (unknown, not 0) without any score.
-    #[must_use]
     pub fn mean(self) -> Option<f64> {
         (self.count > 0).then(|| self.sum / f64::from(self.count))
     }
 }
 
 /// Aggregate feedback of an episode: the mean of the scores that count, in -1..1; `None` (unknown, not 0) without any.
-#[must_use]
 pub fn aggregate(scores: impl IntoIterator<Item = f64>) -> Option<f64> {
     scores.into_iter().fold(ScoreSum::default(), ScoreSum::with).mean()
 }

@@ -46,7 +46,6 @@ impl Operator {
     ];
 
     /// The operator as written.
-    #[must_use]
     pub fn sign(self) -> &'static str {
         match self {
             Operator::Equal => "=",
@@ -61,13 +60,11 @@ impl Operator {
     }
 
     /// Parses an operator.
-    #[must_use]
     pub fn parse(sign: &str) -> Option<Operator> {
         Operator::ALL.iter().copied().find(|op| op.sign().eq_ignore_ascii_case(sign))
     }
 
     /// Whether values in that order satisfy it; always false for `~` and `has`, which know no order.
-    #[must_use]
     pub fn accepts(self, ordering: Ordering) -> bool {
         match self {
             Operator::Equal => ordering.is_eq(),
@@ -240,7 +237,6 @@ impl<'t> Expression<'t> {
     }
 
     /// Whether it tests for presence or absence of a value.
-    #[must_use]
     pub fn asks_presence(&self) -> bool {
         !self.quoted
             && self.value.eq_ignore_ascii_case("null")
@@ -250,7 +246,6 @@ impl<'t> Expression<'t> {
 
 impl Filter {
     /// A single condition.
-    #[must_use]
     pub fn new(column: &'static str, op: Operator, value: Operand) -> Filter {
         Filter { column, op, value, or: Vec::new() }
     }
@@ -310,7 +305,6 @@ impl Filter {
     /// compare by code point, numbers by value, times by their canonical text. `~` looks into the text, of JSON and
     /// lists into their JSON text; case is ignored for ASCII letters only when the needle is ASCII, else for all. `has`
     /// wants an element that is that text, or a number or boolean that is written so.
-    #[must_use]
     pub fn matches(&self, row: &Row) -> bool {
         self.alternatives().any(|filter| filter.holds(row))
     }
@@ -344,7 +338,6 @@ impl fmt::Display for Filter {
 
 /// The conditions of an expression: the parts between ` or ` outside of quotes, each followed by a condition on a
 /// column.
-#[must_use]
 pub fn alternatives(entity: Entity, text: &str) -> Vec<&str> {
     const OR: &str = " or ";
     let text = text.trim();
@@ -375,7 +368,6 @@ pub fn check_joined(text: &str, joints: &[&'static str], known: impl Fn(&str) ->
 
 /// The parts of a text between joining words, in any case and outside of quotes, if the rest after each is `wanted`. A
 /// quote within a word is not an opening quote.
-#[must_use]
 pub fn parts_between<'t>(text: &'t str, joint: &str, wanted: impl Fn(&str) -> bool) -> Vec<&'t str> {
     let (mut parts, mut start, mut quote) = (Vec::new(), 0, None);
     for (at, c) in text.char_indices() {

@@ -12,7 +12,6 @@ pub struct FirstOf<T> {
 
 impl<T: Ord> FirstOf<T> {
     /// Creates an empty collection that keeps at most `most`.
-    #[must_use]
     pub fn new(most: usize) -> Self {
         FirstOf { most, count: 0, held: BinaryHeap::new() }
     }
@@ -30,20 +29,17 @@ impl<T: Ord> FirstOf<T> {
     }
 
     /// Takes the content, leaving it empty.
-    #[must_use]
     pub fn take(&mut self) -> Self {
         let none = FirstOf::new(self.most);
         std::mem::replace(self, none)
     }
 
     /// Total number of items.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
     /// The kept items, in order.
-    #[must_use]
     pub fn in_order(self) -> Vec<T> {
         self.held.into_sorted_vec()
     }

@@ -33,7 +33,6 @@ pub enum GrowthUnit {
 
 impl GrowthUnit {
     /// Name in the singular.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             GrowthUnit::Week => "week",
@@ -70,7 +69,6 @@ pub struct GrowthBars {
 
 impl TableGrowth {
     /// No rows yet.
-    #[must_use]
     pub fn new(entity: Entity, column: &'static str) -> Self {
         TableGrowth { entity, column, days: BTreeMap::new(), untimed: 0 }
     }
@@ -88,7 +86,6 @@ impl TableGrowth {
 
     /// The weeks from the first row to the last, or the months if these are more than `most`; of more months the newest
     /// `most`. `None` if no row has a time.
-    #[must_use]
     pub fn bars(&self, most: usize) -> Option<GrowthBars> {
         let (first, last) = (*self.days.keys().next()?, *self.days.keys().next_back()?);
         let weeks = (GrowthUnit::Week.start(last) - GrowthUnit::Week.start(first)).num_days() / 7 + 1;

@@ -34,7 +34,6 @@ pub fn without(text: Option<&str>, id: &str, spelling: IdSpelling) -> Result<Opt
 }
 
 /// A new list of some ids.
-#[must_use]
 pub fn of(ids: &[&str], spelling: IdSpelling) -> String {
     format!("[{}]", ids.iter().map(|id| spelling.item(id, &[])).collect::<Vec<_>>().join(","))
 }
@@ -55,7 +54,6 @@ impl IdSpelling {
 
 /// Changes the texts of a JSON list or an array to the wanted ones, in their order; other elements stay. `None` if it
 /// is neither.
-#[must_use]
 pub fn relisted(text: &str, wanted: &[&str], spelling: IdSpelling) -> Option<String> {
     let is_array = text.starts_with('{');
     let items = if is_array { array_items(text) } else { elements(text) }.ok()?;

@@ -1,7 +1,6 @@
 //! Commands to recommend, ready to paste into a shell: the only place that quotes.
 
 /// Quotes a word for a shell if needed.
-#[must_use]
 pub fn quoted(word: &str) -> String {
     shell_words::quote(word).into_owned()
 }
@@ -15,7 +14,6 @@ pub(super) fn needs_dashes(ids: &[&str]) -> bool {
 }
 
 /// Fills in the ids for `$id` in a command. Ids that could be taken for something else are put at the end after `--`.
-#[must_use]
 pub fn filled(command: &str, ids: &[&str]) -> String {
     let quoted: Vec<String> = ids.iter().map(|id| quoted(id)).collect();
     let quoted = quoted.join(" ");
@@ -34,13 +32,11 @@ pub struct Invocation {
 impl Invocation {
     /// Takes the arguments between the program's name and the command: `-d`, `--profile` and `--layout` with their
     /// values.
-    #[must_use]
     pub fn of(words: Vec<String>) -> Self {
         Invocation { words }
     }
 
     /// Uses the location of the database, and the requested layouts.
-    #[must_use]
     pub fn at(location: &str, layouts: &[String]) -> Self {
         let named = ["-d", location].into_iter();
         let layouts = layouts.iter().flat_map(|name| ["--layout", name]);
@@ -48,14 +44,12 @@ impl Invocation {
     }
 
     /// Replaces an ambiguous name of the database by another one.
-    #[must_use]
     pub fn naming(&self, less: &str, name: &str) -> Self {
         let renamed = |word: &String| if word == less { name.to_owned() } else { word.clone() };
         Invocation { words: self.words.iter().map(renamed).collect() }
     }
 
     /// The command line of a command and its arguments.
-    #[must_use]
     pub fn line<'w>(&'w self, words: impl IntoIterator<Item = &'w str>) -> String {
         let before = std::iter::once("mnemoscope").chain(self.words.iter().map(String::as_str));
         shell_words::join(before.chain(words))
@@ -63,7 +57,6 @@ impl Invocation {
 
     /// The command line of a command about rows or people, with its options. Ids that could be taken for something else
     /// are put after `--`.
-    #[must_use]
     pub fn about(&self, command: &[&str], ids: &[&str], options: &[&str]) -> String {
         let apart: &[&str] = if needs_dashes(ids) { &["--"] } else { &[] };
         let words = if apart.is_empty() { [command, ids, options] } else { [command, options, apart] };
@@ -72,7 +65,6 @@ impl Invocation {
     }
 
     /// The command line of a command whose words are already quoted.
-    #[must_use]
     pub fn before(&self, quoted: &str) -> String {
         format!("{} {quoted}", self.line([]))
     }
@@ -88,16 +80,7 @@ mod tests {
         let line = invocation.line(["show", "episode", "", "ä b", "a\nb"]);
         let words = shell_words::split(&line).unwrap();
         let expected = [
-            "mnemoscope",
-            "-d",
-            "it's a $(file).db",
-            "--layout",
-            "my layout.toml",
-            "show",
-            "episode",
-            "",
-            "ä b",
-            "a\nb",
+            "mnemoscope", "-d", "it's a $(file).db", "--layout", "my layout.toml", "show", "episode", "", "ä b", "a\nb",
         ];
         assert_eq!(words, expected);
         assert_eq!(Invocation::at("a-1.db", &[]).line(["undo", "5"]), "mnemoscope -d a-1.db undo 5");

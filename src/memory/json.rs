@@ -74,7 +74,6 @@ impl From<TextsReading> for ListReading {
 /// text, or anything after the value. If a key is repeated, its last value counts, as everywhere.
 ///
 /// Takes time in proportion to the text, and a bounded stack whatever the nesting.
-#[must_use]
 pub fn read(text: &str) -> JsonReading {
     read_with(text, WideNumber::Digits)
 }
@@ -91,19 +90,16 @@ pub fn exactly(text: &str) -> Result<Value, String> {
 /// Reads a stored id list: SQL NULL (`None`), the JSON text `null` and `[]` are empty lists. A scalar, an object, a
 /// Python repr, an empty text or invalid JSON gives no ids and a problem; so does each element that is not a string,
 /// while the others are kept.
-#[must_use]
 pub fn read_list(text: Option<&str>) -> ListReading {
     text.map(|text| read_texts(text).into()).unwrap_or_default()
 }
 
 /// As [`read_list`], with the texts as JSON strings.
-#[must_use]
 pub fn read_texts(text: &str) -> TextsReading {
     texts_of(text, texts_from)
 }
 
 /// As [`read_texts`], for a list in which integers are ids: each as its digits.
-#[must_use]
 pub fn read_ids(text: &str) -> TextsReading {
     texts_of(text, ids_from)
 }
@@ -119,7 +115,6 @@ fn texts_of(text: &str, from: impl Fn(Value) -> TextsReading) -> TextsReading {
 }
 
 /// The strings of a stored value if its text is a list; `None` for other texts, such as a single id.
-#[must_use]
 pub fn listed(text: &str) -> Option<Vec<String>> {
     let begins = text.trim_start().starts_with('[');
     let read = begins.then(|| read_with(text, WideNumber::Null).value).filter(Value::is_array)?;
@@ -127,13 +122,11 @@ pub fn listed(text: &str) -> Option<Vec<String>> {
 }
 
 /// Applies the rules of [`read_list`] to a parsed value.
-#[must_use]
 pub fn list_from(value: Value) -> ListReading {
     texts_from(value).into()
 }
 
 /// As [`list_from`], with the texts as JSON strings, which are moved: a list may have a million.
-#[must_use]
 pub fn texts_from(value: Value) -> TextsReading {
     let mut items = match value {
         Value::Null => return TextsReading::default(),
@@ -155,7 +148,6 @@ pub fn texts_from(value: Value) -> TextsReading {
 }
 
 /// As [`texts_from`], for a list in which integers are ids: each as its digits.
-#[must_use]
 pub fn ids_from(value: Value) -> TextsReading {
     let id = |item| match item {
         Value::Number(number) if number.is_i64() => Value::from(number.to_string()),
@@ -167,8 +159,18 @@ pub fn ids_from(value: Value) -> TextsReading {
     })
 }
 
+/// Whether a value says nothing: null, a blank text, an empty list or object.
+pub fn is_blank(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    }
+}
+
 /// Parses a JSON string whose text is itself a JSON object or array; other values are returned unchanged.
-#[must_use]
 pub fn unwrap_json_string(value: Value) -> Value {
     match container_in(&value) {
         Some(inner) => inner,
@@ -179,7 +181,6 @@ pub fn unwrap_json_string(value: Value) -> Value {
 /// Steps through objects by key, arrays by index (from 0) and JSON strings that hold JSON objects or arrays.
 ///
 /// Steps are separated by dots: `a.b.0.c`; the empty path is the value itself.
-#[must_use]
 pub fn path(value: &Value, path: &str) -> Option<Value> {
     if path.is_empty() {
         return Some(value.clone());
@@ -215,7 +216,6 @@ fn flat(found: Vec<Value>, rest: &str) -> Option<Value> {
 ///
 /// Decimals, dates, times, time spans (seconds), enumerations and sets become their inner value, exceptions their class
 /// and message, bytes and pickles a marker with their size. Unknown types are unchanged.
-#[must_use]
 pub fn plain(value: &Value) -> Value {
     replace_typed(value.clone(), &|name, object| match name {
         "decimal" | "datetime" | "date" | "timedelta" | "enum" => object.get("value").cloned(),
@@ -231,7 +231,6 @@ pub fn plain(value: &Value) -> Value {
 
 /// Replaces Python pickles, which are programs and never loaded, by a marker with their size, at every depth; the rest
 /// is unchanged.
-#[must_use]
 pub fn without_pickles(value: Value) -> Value {
     replace_typed(value, &pickle_marker)
 }

@@ -34,7 +34,6 @@ impl std::fmt::Debug for Mask {
 
 impl Mask {
     /// Creates a mask with a secret key; the same key gives the same pseudonyms.
-    #[must_use]
     pub fn new(key: [u8; 32]) -> Self {
         Mask { key }
     }
@@ -62,7 +61,6 @@ impl Mask {
     }
 
     /// Pseudonym of a name or id: `person-1a2b3c4d`, or `session-…` in a session column.
-    #[must_use]
     pub fn pseudonym(&self, column: &str, text: &str) -> String {
         let kind = if column.starts_with("session") { "session" } else { "person" };
         format!("{kind}-{}", self.digest(text))
@@ -70,7 +68,6 @@ impl Mask {
 
     /// Encrypts a cursor, so that nobody without the key can tell its row; equal cursors give equal results. `None` if
     /// encryption fails.
-    #[must_use]
     pub fn sealed(&self, cursor: &str) -> Option<String> {
         let mut bytes = cursor.as_bytes().to_vec();
         bytes.resize(bytes.len().next_multiple_of(FILLED), b' ');
@@ -82,13 +79,11 @@ impl Mask {
     }
 
     /// Whether a cursor was sealed, by any key.
-    #[must_use]
     pub fn is_sealed(cursor: &str) -> bool {
         cursor.trim().starts_with(SEALED)
     }
 
     /// Decrypts a sealed cursor; `None` if it was changed, or sealed by another key.
-    #[must_use]
     pub fn opened(&self, sealed: &str) -> Option<String> {
         let bytes = hex::decode(sealed.trim().strip_prefix(SEALED)?).ok()?;
         let (nonce, rest) = bytes.split_first_chunk()?;

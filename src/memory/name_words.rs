@@ -1,7 +1,6 @@
 //! Splits the names of tables, columns and keys into words, and finds words in texts.
 
 /// Whether a text contains a whole word, by what counts as part of a word.
-#[must_use]
 pub fn is_word_in(text: &str, word: &str, is_of_words: impl Fn(char) -> bool) -> bool {
     let is_edge = |c: Option<char>| c.is_none_or(|c| !is_of_words(c));
     text.match_indices(word)
@@ -10,7 +9,6 @@ pub fn is_word_in(text: &str, word: &str, is_of_words: impl Fn(char) -> bool) ->
 
 /// Splits a name into its lower-case words: at characters other than letters and digits, and before a capital after a
 /// small letter or a digit. `userId` and `user_id` are both `user`, `id`.
-#[must_use]
 pub fn name_words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut fresh = true;

@@ -15,7 +15,6 @@ const BEGINNING: usize = 3;
 /// otherwise the candidate with the fewest inserted, removed, replaced or swapped letters. If even that one differs by
 /// more than half of the longer name, the candidate with most letter pairs in common: `sheets` for `spreadsheet`.
 /// `None` if there is neither. The first of several equals.
-#[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     let candidates: Vec<&str> = candidates.into_iter().collect();
@@ -41,7 +40,6 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// The message for an unknown `what`, with a suggestion and a list of the known names.
-#[must_use]
 pub fn unknown<'a>(what: &str, word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let hint = match nearest(word, known.iter().copied()) {

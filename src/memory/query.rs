@@ -56,13 +56,11 @@ pub struct Query {
 impl Query {
     /// Limits pages by size too, for callers that read page after page. Pages are large, because each one sorts all
     /// rows if no index has their order.
-    #[must_use]
     pub fn in_parts(self) -> Self {
         Query { bytes: Some(PART), limit: PART_ROWS, ..self }
     }
 
     /// The first page of an entity, newest first, with all columns.
-    #[must_use]
     pub fn new(entity: Entity) -> Self {
         Query {
             entity,
@@ -92,14 +90,12 @@ pub struct CanvasFilter {
 
 impl CanvasFilter {
     /// Whether a canvas event has the type, and the action if one is given.
-    #[must_use]
     pub fn fits(&self, event: &Row) -> bool {
         event.text("canvas_type") == Some(&self.canvas_type)
             && self.action.as_deref().is_none_or(|action| event.text("action") == Some(action))
     }
 
     /// Reads `TYPE` or `TYPE:ACTION`.
-    #[must_use]
     pub fn parse(text: &str) -> Self {
         match text.split_once(':') {
             Some((kind, action)) => CanvasFilter { canvas_type: kind.to_owned(), action: Some(action.to_owned()) },
@@ -213,20 +209,13 @@ impl EpisodeContext {
     /// Iterates over all its rows, for masking.
     pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
         let parts = [
-            &mut self.segments,
-            &mut self.canvas,
-            &mut self.feedback,
-            &mut self.utility,
-            &mut self.links,
-            &mut self.memories,
-            &mut self.events,
-            &mut self.accesses,
+            &mut self.segments, &mut self.canvas, &mut self.feedback, &mut self.utility, &mut self.links,
+            &mut self.memories, &mut self.events, &mut self.accesses,
         ];
         std::iter::once(&mut self.episode).chain(self.relatives.values_mut()).chain(parts.into_iter().flatten())
     }
 
     /// Number of rows of an entity, including those not read.
-    #[must_use]
     pub fn total(&self, entity: Entity) -> usize {
         let here = match entity {
             Entity::Segment => &self.segments,
@@ -247,7 +236,6 @@ impl EpisodeContext {
     }
 
     /// The episodes that follow one, as far as they were read, oldest first.
-    #[must_use]
     pub fn followers(&self, id: &str) -> Vec<&Row> {
         let follows = |row: &&Row| row.text("parent_id") == Some(id) && !self.chain.ids.iter().any(|up| up == row.id());
         let mut rows: Vec<&Row> = self.relatives.values().filter(follows).collect();
@@ -256,7 +244,6 @@ impl EpisodeContext {
     }
 
     /// The other episodes of the chain, above and below it.
-    #[must_use]
     pub fn chain_total(&self) -> usize {
         let apart = |row: &&Row| {
             let is = |ids: &[String]| ids.iter().any(|id| id == row.id());
@@ -267,13 +254,11 @@ impl EpisodeContext {
     }
 
     /// An episode of the chain or below it, including this one.
-    #[must_use]
     pub fn relative(&self, id: &str) -> Option<&Row> {
         if id == self.episode.id() { Some(&self.episode) } else { self.relatives.get(id) }
     }
 
     /// The JSON printed by `show episode`.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         json!(self)
     }
@@ -311,7 +296,6 @@ pub struct LinkedMemory<'r> {
 
 impl<'r> LinkedMemory<'r> {
     /// A link with its memory, if that is among those known by their ids.
-    #[must_use]
     pub fn new(link: &'r Row, known: &HashMap<&str, &'r Row>) -> Self {
         LinkedMemory { link, memory: known.get(link.text("memory_id").unwrap_or_default()).copied() }
     }
@@ -337,7 +321,6 @@ pub struct ShownChain<'c> {
 
 impl<'c> ShownChain<'c> {
     /// A chain with its known rows.
-    #[must_use]
     pub fn new(chain: &'c Chain, known: impl Fn(&str) -> Option<&'c Row>) -> Self {
         let rows = |ids: &'c [String]| ids.iter().filter_map(|id| known(id)).collect();
         ShownChain {

@@ -12,7 +12,6 @@ pub const POSITIVE: f64 = 0.5;
 
 /// Reward of an outcome alone, in any of its spellings: success 1, partial 0.5, failure 0, aborted 0.2; `None` for
 /// other words.
-#[must_use]
 pub fn of_outcome(outcome: &str) -> Option<f64> {
     match vocabulary::outcome(outcome)? {
         "success" => Some(1.0),
@@ -25,13 +24,11 @@ pub fn of_outcome(outcome: &str) -> Option<f64> {
 
 /// Reward in 0..1: the outcome's plus [`FEEDBACK_WEIGHT`] x the feedback aggregate (-1..1, `None`: unknown), clamped.
 /// The weight is chosen so that feedback moves a partial outcome either way but never turns a failure into a success.
-#[must_use]
 pub fn reward(outcome: &str, feedback: Option<f64>) -> Option<f64> {
     Some(moved(of_outcome(outcome)?, feedback))
 }
 
 /// A reward, in 0..1, moved by feedback, which is clamped to its range.
-#[must_use]
 pub fn moved(reward: f64, feedback: Option<f64>) -> f64 {
     let by = feedback.filter(|f| f.is_finite()).unwrap_or(0.0).clamp(-1.0, 1.0) * FEEDBACK_WEIGHT;
     (reward + by).clamp(0.0, 1.0)
@@ -39,7 +36,6 @@ pub fn moved(reward: f64, feedback: Option<f64>) -> f64 {
 
 /// Reward of a case for which none is stored, in 0..1, rounded to two decimals: that of its outcome, without an outcome the
 /// share of tool calls that succeeded, moved by feedback. `None` for any other outcome, and without outcome and tool calls.
-#[must_use]
 pub fn by_rule(outcome: Option<&str>, traces: &Value, feedback: Option<f64>) -> Option<f64> {
     let reward = match outcome.filter(|outcome| says_something(outcome)) {
         Some(outcome) => reward(outcome, feedback),
@@ -49,7 +45,7 @@ pub fn by_rule(outcome: Option<&str>, traces: &Value, feedback: Option<f64>) -> 
 }
 
 /// Whether a stored outcome means anything: `unknown` and blanks do not.
-fn says_something(outcome: &str) -> bool {
+pub fn says_something(outcome: &str) -> bool {
     !outcome.trim().is_empty() && vocabulary::outcome(outcome) != Some("unknown")
 }
 
@@ -119,7 +115,6 @@ fn is_error(error: &Value) -> bool {
 }
 
 /// The binary label that training uses: reward >= [`POSITIVE`].
-#[must_use]
 pub fn label(reward: f64) -> bool {
     reward >= POSITIVE
 }

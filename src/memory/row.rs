@@ -41,7 +41,6 @@ pub struct Unparsed {
 
 impl Unparsed {
     /// Marks the value at a position of the row.
-    #[must_use]
     pub fn new(at: usize) -> Self {
         Unparsed { at, value: OnceLock::new() }
     }
@@ -56,14 +55,12 @@ impl PartialEq for Unparsed {
 
 impl Row {
     /// Creates a row of nulls.
-    #[must_use]
     pub fn empty(entity: Entity) -> Self {
         let values = entity.columns().iter().map(|_| Value::Null).collect();
         Row { entity, values, problems: Vec::new(), unparsed: Vec::new() }
     }
 
     /// Creates a row with some columns set.
-    #[must_use]
     pub fn with<'c>(entity: Entity, values: impl IntoIterator<Item = (&'c str, Value)>) -> Self {
         let mut row = Row::empty(entity);
         values.into_iter().for_each(|(column, value)| row.set(column, value));
@@ -71,7 +68,6 @@ impl Row {
     }
 
     /// Value of a canonical column; null if the entity has no such column.
-    #[must_use]
     pub fn get(&self, column: &str) -> &Value {
         let Some(at) = self.entity.position(column) else { return &Value::Null };
         let unparsed = self.unparsed.iter().find(|unparsed| unparsed.at == at);
@@ -79,7 +75,6 @@ impl Row {
     }
 
     /// The value at a position, as JSON.
-    #[must_use]
     pub fn part(&self, at: usize) -> JsonPart<'_> {
         match &self.values[at] {
             Value::String(text) if self.unparsed.iter().any(|it| it.at == at) => JsonPart::Document(text),
@@ -88,13 +83,11 @@ impl Row {
     }
 
     /// Value of a canonical column as JSON; null if the entity has no such column.
-    #[must_use]
     pub fn json(&self, column: &str) -> JsonPart<'_> {
         self.entity.position(column).map_or(JsonPart::Value(&Value::Null), |at| self.part(at))
     }
 
     /// Finds the value at a path of a canonical column, as [`json::path`] does.
-    #[must_use]
     pub fn within(&self, column: &str, path: &str) -> Option<Value> {
         match self.part(self.entity.position(column)?) {
             JsonPart::Document(text) => json::path_in(text, path).0,
@@ -103,25 +96,21 @@ impl Row {
     }
 
     /// Text of a canonical column, if it is text.
-    #[must_use]
     pub fn text(&self, column: &str) -> Option<&str> {
         self.get(column).as_str()
     }
 
     /// Number in a canonical column, if it is one.
-    #[must_use]
     pub fn number(&self, column: &str) -> Option<f64> {
         self.get(column).as_f64()
     }
 
     /// Whether the stored value of a canonical column has no problem.
-    #[must_use]
     pub fn is_readable(&self, column: &str) -> bool {
         !self.problems.iter().any(|p| p.column == column)
     }
 
     /// The strings of a list column; empty if it has none.
-    #[must_use]
     pub fn list(&self, column: &str) -> Vec<&str> {
         self.get(column).as_array().map(|a| a.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
     }
@@ -153,7 +142,6 @@ impl Row {
     }
 
     /// Moves the text of a JSON object or list out of the row; `None` for other values.
-    #[must_use]
     pub fn take_text(&mut self, column: &str) -> Option<String> {
         let at = self.entity.position(column)?;
         self.unparsed.iter().position(|it| it.at == at).map(|it| self.unparsed.remove(it))?;
@@ -164,13 +152,11 @@ impl Row {
     }
 
     /// The row's id; empty for an entity without ids.
-    #[must_use]
     pub fn id(&self) -> &str {
         self.text("id").unwrap_or_default()
     }
 
     /// Whether the row of a person has more than an id: a name or handles.
-    #[must_use]
     pub fn is_known_person(&self) -> bool {
         self.text("name").is_some() || !self.list("handles").is_empty()
     }
@@ -187,13 +173,11 @@ impl Row {
     }
 
     /// The row as a JSON object: canonical columns in order, then `problems` if there are any.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         self.clone().into_json()
     }
 
     /// As [`Row::to_json`], without copying the values.
-    #[must_use]
     pub fn into_json(mut self) -> Value {
         let mut object = Map::new();
         for column in self.entity.columns() {

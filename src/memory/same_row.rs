@@ -11,7 +11,6 @@ fn owners(entity: Entity) -> impl Iterator<Item = &'static str> {
 }
 
 /// Columns that tell rows of one id apart, and the id.
-#[must_use]
 pub fn columns(entity: Entity) -> Vec<&'static str> {
     let mut columns = vec!["id"];
     columns.extend(owners(entity));
@@ -26,7 +25,6 @@ pub fn columns(entity: Entity) -> Vec<&'static str> {
 
 /// The column by which two rows of one id are different rows; `None` where nothing that both say tells them apart. A row may
 /// have changed in everything else.
-#[must_use]
 pub fn difference(a: &Row, b: &Row) -> Option<&'static str> {
     if a.entity == Entity::Subject {
         return is_other_person(a, b).then_some("handles");
@@ -40,7 +38,6 @@ pub fn difference(a: &Row, b: &Row) -> Option<&'static str> {
 }
 
 /// The column by which two rows belong to different owners; `None` where nothing that both say tells so.
-#[must_use]
 pub fn owner_difference(a: &Row, b: &Row) -> Option<&'static str> {
     let differs = |column: &&str| {
         let told = |row| Row::text(row, column).filter(|id| !id.is_empty()).map(str::to_lowercase);

@@ -17,7 +17,6 @@ use crate::ground::assets;
 pub const VERSION: u32 = 1;
 
 /// Names that [`schema`] accepts: outputs first, then entities.
-#[must_use]
 pub fn names() -> Vec<String> {
     let document = document();
     let outputs = document["outputs"].as_object().into_iter().flat_map(Map::keys).cloned();
@@ -25,13 +24,11 @@ pub fn names() -> Vec<String> {
 }
 
 /// Returns a short title for the output or entity of that name.
-#[must_use]
 pub fn title(name: &str) -> Option<String> {
     schema(name)?["title"].as_str().map(str::to_owned)
 }
 
 /// The schema of that name; also accepts a plural and a hyphen. `None` for an unknown one.
-#[must_use]
 pub fn schema(name: &str) -> Option<Value> {
     let document = document();
     let plain = name.replace('-', "_");

@@ -5,13 +5,11 @@
 const TOLERANCE: f64 = 1e-6;
 
 /// Whether two scores are equal; false if one is NaN.
-#[must_use]
 pub fn is_same(a: f64, b: f64) -> bool {
     (a - b).abs() < TOLERANCE
 }
 
 /// Whether two optional scores are equal: both unknown, or both known and equal.
-#[must_use]
 pub fn is_same_or_unknown(a: Option<f64>, b: Option<f64>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => is_same(a, b),
@@ -20,13 +18,11 @@ pub fn is_same_or_unknown(a: Option<f64>, b: Option<f64>) -> bool {
 }
 
 /// Whether a score is at most a limit.
-#[must_use]
 pub fn is_at_most(score: f64, limit: f64) -> bool {
     score <= limit || is_same(score, limit)
 }
 
 /// Whether a score is below a limit, and not equal to it.
-#[must_use]
 pub fn is_below(score: f64, limit: f64) -> bool {
     score < limit && !is_same(score, limit)
 }

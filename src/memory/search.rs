@@ -62,27 +62,23 @@ impl Search {
     }
 
     /// The words and phrases.
-    #[must_use]
     pub fn terms(&self) -> &[String] {
         &self.terms
     }
 
     /// The single words of all terms, for an index.
-    #[must_use]
     pub fn words(&self) -> Vec<String> {
         let words = self.terms.iter().flat_map(|term| term.split(|c: char| !c.is_alphanumeric()));
         words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
     }
 
     /// Finds the match in a row that contains every term; `None` if a term is missing.
-    #[must_use]
     pub fn hit(&self, row: &Row) -> Option<SearchHit> {
         located(row, &self.terms).filter(|(found, _)| *found == self.terms.len()).map(|(_, hit)| hit)
     }
 
     /// Finds the words in a row that an index returned, possibly with other endings; falls back to the beginning of its
     /// first text.
-    #[must_use]
     pub fn hit_by_index(&self, row: &Row) -> Option<SearchHit> {
         let stem = |word: String| {
             let letters = word.chars().count();

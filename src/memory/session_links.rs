@@ -7,7 +7,6 @@ use crate::memory::Row;
 use crate::memory::digest::digest;
 
 /// Stands for the user whom a row names; 0 when it names none.
-#[must_use]
 pub fn user_of(row: &Row) -> u64 {
     row.text("user_id").filter(|user| !user.trim().is_empty()).map_or(0, digest)
 }
@@ -37,7 +36,6 @@ pub struct SpannedEpisode {
 
 impl SpannedEpisode {
     /// Takes id, user and span out of a row.
-    #[must_use]
     pub fn of(row: &Row) -> Self {
         let text = |column: &str| row.text(column).map(str::to_owned);
         let (started, ended) = (text("started_at"), text("ended_at"));
@@ -45,7 +43,6 @@ impl SpannedEpisode {
     }
 
     /// The span.
-    #[must_use]
     pub fn span(&self) -> EpisodeSpan<'_> {
         let (started, ended) = (self.started.as_deref(), self.ended.as_deref());
         EpisodeSpan { id: &self.id, user: self.user, started, ended }
@@ -76,7 +73,6 @@ pub struct SessionSpans<'a> {
 
 impl<'a> SessionSpans<'a> {
     /// The episodes of a session.
-    #[must_use]
     pub fn new(episodes: &[EpisodeSpan<'a>]) -> Self {
         let mut by_id = HashMap::new();
         let mut of_user: HashMap<u64, Vec<usize>> = HashMap::new();
@@ -93,7 +89,6 @@ impl<'a> SessionSpans<'a> {
     /// episode belongs to that one. None belongs to an episode of another user, or to one that started later. Otherwise, in a
     /// session with one episode all belong to it; with several, to the one whose time span holds it (of overlapping ones the
     /// last that started), else to the last that started before it.
-    #[must_use]
     pub fn owner(&self, event: CanvasEventTime<'_>) -> Option<usize> {
         if let Some(named) = event.names {
             return self.by_id.get(named).copied();
@@ -113,7 +108,6 @@ impl<'a> SessionSpans<'a> {
 
     /// The position of the episode that feedback on their execution belongs to: as [`SessionSpans::owner`], but one episode gets
     /// all of it, and others than the users of episodes may give it too.
-    #[must_use]
     pub fn feedback_owner(&self, said: CanvasEventTime<'_>) -> Option<usize> {
         if said.names.is_none() && self.by_id.len() == 1 {
             return Some(0);

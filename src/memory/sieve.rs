@@ -36,7 +36,6 @@ pub struct WordSieve {
 
 impl WordSieve {
     /// Takes the words that `words` passes on each time it is called; `None` if one of them is too short.
-    #[must_use]
     pub fn new(words: impl Fn(&mut dyn FnMut(&[u8]))) -> Option<Self> {
         let (mut shortest, mut count) = (WINDOW, 0);
         words(&mut |word| (shortest, count) = (shortest.min(word.len()), count + 1));
@@ -68,13 +67,11 @@ impl WordSieve {
     }
 
     /// Whether a text may contain a word. False is certain.
-    #[must_use]
     pub fn may_be_in(&self, text: &str) -> bool {
         self.next(text.as_bytes(), 0).is_some()
     }
 
     /// The first position from `at` on at which a word may begin; `None` is certain.
-    #[must_use]
     pub fn next(&self, text: &[u8], mut at: usize) -> Option<usize> {
         let most = self.window + 1;
         loop {

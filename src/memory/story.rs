@@ -38,7 +38,6 @@ impl StoryLane {
     ];
 
     /// Returns the label in front of the lane.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             StoryLane::Said => "said",
@@ -72,7 +71,6 @@ pub enum MomentSource {
 
 impl MomentSource {
     /// The row of the moment; an action is part of the episode's own row.
-    #[must_use]
     pub fn row(self, context: &EpisodeContext) -> Option<&Row> {
         match self {
             MomentSource::Segment(at) => context.segments.get(at),
@@ -110,7 +108,6 @@ pub struct Story {
 
 impl Story {
     /// Builds the story from a context.
-    #[must_use]
     pub fn of(context: &EpisodeContext) -> Self {
         let mut told = Told::default();
         told.list(&context.segments, |row, at| {
@@ -129,7 +126,6 @@ impl Story {
     }
 
     /// Number of rows and actions left out if there are very many.
-    #[must_use]
     pub fn untold(context: &EpisodeContext) -> usize {
         let actions = context.episode.get("actions").as_array().filter(|_| context.events.is_empty());
         let actions = actions.map_or(0, |actions| actions.len().saturating_sub(ACTIONS));
@@ -137,7 +133,6 @@ impl Story {
     }
 
     /// Counts the moments without a stored time.
-    #[must_use]
     pub fn untimed(&self) -> usize {
         self.moments.iter().filter(|moment| !moment.is_timed).count()
     }
@@ -220,14 +215,12 @@ fn event_lane(row: &Row) -> StoryLane {
 }
 
 /// Replays the signals of an episode from the utility before the first one.
-#[must_use]
 pub fn signals(context: &EpisodeContext) -> UtilityReplay {
     let start = context.utility.first().and_then(|row| row.number("before")).unwrap_or(utility::START);
     utility::replay(start, context.utility.iter().map(|row| row.text("signal").unwrap_or_default()))
 }
 
 /// Kind and id of the row of a moment; the episode's own for an action.
-#[must_use]
 pub fn row_of(moment: &Moment, context: &EpisodeContext) -> (Entity, String) {
     let row = moment.source.row(context).unwrap_or(&context.episode);
     (row.entity, row.id().to_owned())

@@ -35,7 +35,6 @@ impl TextOddities {
     }
 
     /// The findings as sentences for people; empty for harmless text.
-    #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         let secrets = self.secrets.iter().map(|(kind, n)| format!("{n} x {kind} removed from the text"));
         let flags = self.flags.iter().map(|(kind, n)| format!("{n} x the text {kind}"));
@@ -47,21 +46,18 @@ impl TextOddities {
 pub(super) const INSTRUCTION: &str = "reads like an instruction to an agent";
 
 /// Whether a text contains invisible characters or terminal control characters.
-#[must_use]
 pub fn hides(text: &str) -> bool {
     hidden_characters(text) > 0
 }
 
 /// A text without the characters that [`hides`] is about. Controls that end a line or a page become line ends, so that words
 /// stay apart.
-#[must_use]
 pub fn visible(text: &str) -> String {
     seen(text).filter_map(|(c, seen)| seen.then_some(c).or(c.is_whitespace().then_some('\n'))).collect()
 }
 
 /// Rebuilds a JSON value with every text converted, including keys. Keys that become equal are numbered, so that no
 /// member is lost.
-#[must_use]
 pub fn with_texts(value: &Value, text: &mut dyn FnMut(&str) -> String) -> Value {
     match value {
         Value::String(stored) => Value::from(text(stored)),
@@ -171,55 +167,19 @@ const TOKENS: &[(&str, &str, usize)] = &[
 
 /// Names before `=` or `:` that mark the value as a secret.
 const NAMES: &[&str] = &[
-    "password",
-    "passwd",
-    "pwd",
-    "secret",
-    "api_key",
-    "apikey",
-    "api-key",
-    "access_token",
-    "auth_token",
-    "client_secret",
-    "private_key",
-    "secret_key",
+    "password", "passwd", "pwd", "secret", "api_key", "apikey", "api-key", "access_token", "auth_token",
+    "client_secret", "private_key", "secret_key",
 ];
 
 /// Phrases that address a model rather than a person, in lower case.
 const INSTRUCTIONS: &[&str] = &[
-    "ignore all previous",
-    "ignore previous instructions",
-    "ignore the above",
-    "ignore all instructions",
-    "ignore your instructions",
-    "disregard previous",
-    "disregard all previous",
-    "disregard the above",
-    "disregard your",
-    "forget your instructions",
-    "forget all previous",
-    "forget previous instructions",
-    "new instructions:",
-    "override your instructions",
-    "reveal your system prompt",
-    "print your system prompt",
-    "your system prompt",
-    "you are now a",
-    "you are now in",
-    "pretend to be",
-    "act as if you",
-    "do not tell the user",
-    "don't tell the user",
-    "without telling the user",
-    "<|im_start|>",
-    "<|system|>",
-    "[inst]",
-    "<<sys>>",
-    "### instruction",
-    "### system",
-    "begin system prompt",
-    "jailbreak",
-    "always answer that",
+    "ignore all previous", "ignore previous instructions", "ignore the above", "ignore all instructions",
+    "ignore your instructions", "disregard previous", "disregard all previous", "disregard the above",
+    "disregard your", "forget your instructions", "forget all previous", "forget previous instructions",
+    "new instructions:", "override your instructions", "reveal your system prompt", "print your system prompt",
+    "your system prompt", "you are now a", "you are now in", "pretend to be", "act as if you", "do not tell the user",
+    "don't tell the user", "without telling the user", "<|im_start|>", "<|system|>", "[inst]", "<<sys>>",
+    "### instruction", "### system", "begin system prompt", "jailbreak", "always answer that",
 ];
 
 /// Words searched for in any case of ASCII letters. Nearly all texts contain none, which a single pass shows.
@@ -274,7 +234,6 @@ pub(super) fn glance(text: &str) -> Glance {
 }
 
 /// Removes secrets from a text and returns the findings.
-#[must_use]
 pub fn check(text: &str) -> (String, TextOddities) {
     check_with(text, REDACTED)
 }
@@ -307,13 +266,11 @@ fn instructions(text: &str) -> usize {
 
 /// As [`check`], for every text within a JSON value, including keys. A value under a key such as `password` is a
 /// secret, as after `password=`.
-#[must_use]
 pub fn check_value(value: &Value, found: &mut TextOddities) -> Value {
     value_with(value, REDACTED, found)
 }
 
 /// A value with each secret replaced by a placeholder.
-#[must_use]
 pub fn withheld(value: &Value) -> Value {
     value_with(value, WITHHELD, &mut TextOddities::default())
 }
@@ -350,7 +307,6 @@ fn value_with(value: &Value, word: &str, found: &mut TextOddities) -> Value {
 
 /// As [`check_value`], for a JSON document kept as text. Returns whether it can be kept: if no text in it is a secret,
 /// findings are only counted.
-#[must_use]
 pub fn check_document(text: &str, found: &mut TextOddities) -> bool {
     let mut odd = TextOddities::default();
     let mut holds_secret = false;
@@ -366,14 +322,12 @@ pub fn check_document(text: &str, found: &mut TextOddities) -> bool {
 }
 
 /// Whether a text within a JSON document holds no secret and is none by its key.
-#[must_use]
 pub fn holds_no_secret(part: JsonText<'_>) -> bool {
     let is_secret = matches!(part, JsonText::Member(key, text) if is_secret_under(key, text));
     !is_secret && (!SECRET.may_match(part.text()) || first_secret(part.text()).is_none())
 }
 
 /// Whether a text is a secret by the key that it is under.
-#[must_use]
 pub fn is_secret_under(key: &str, text: &str) -> bool {
     let name = key.trim_matches(|c: char| !c.is_ascii_alphanumeric());
     let odd = text.bytes().any(|b| !b.is_ascii_lowercase());
@@ -434,13 +388,11 @@ fn next_secret(text: &str, from: usize) -> Option<(&'static str, Range<usize>)> 
 }
 
 /// Finds the first secret in a text.
-#[must_use]
 pub fn first_secret(text: &str) -> Option<Range<usize>> {
     next_secret(text, 0).map(|(_, range)| range)
 }
 
 /// Finds the first words in a text that address a model: their range, including hidden characters.
-#[must_use]
 pub fn first_instruction(text: &str) -> Option<Range<usize>> {
     // The text with single spaces, and the original position of each of its bytes.
     let (mut flat, mut places) = (String::new(), Vec::new());
@@ -459,7 +411,6 @@ pub fn first_instruction(text: &str) -> Option<Range<usize>> {
 }
 
 /// Finds the first character that is invisible or controls a terminal.
-#[must_use]
 pub fn first_hidden(text: &str) -> Option<Range<usize>> {
     let mut at = 0;
     seen(text).find_map(|(c, seen)| {
@@ -551,7 +502,6 @@ fn run(text: &str, fits: impl Fn(u8) -> bool) -> usize {
 }
 
 /// Whether a character is invisible, or changes how others are displayed.
-#[must_use]
 pub fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'

@@ -12,18 +12,52 @@ pub const START: f64 = 0.5;
 pub const LATEST: usize = 20;
 
 /// Utility that an episode gives to the memories it used, in 0..1: its own, or [`START`] if it is not stored.
-#[must_use]
 pub fn of_use(stored: Option<f64>) -> f64 {
     stored.filter(|utility| utility.is_finite()).map_or(START, |utility| utility.clamp(0.0, 1.0))
 }
 
 /// Utility of a memory, in 0..1: the mean over the latest [`LATEST`] episodes that used it (see [`of_use`]), given
 /// newest first. Of episodes with the same time, the one with the higher utility is the newer. `None` without episodes.
-#[must_use]
 pub fn of_memory(newest_first: impl IntoIterator<Item = f64>) -> Option<f64> {
     let latest: Vec<f64> = newest_first.into_iter().take(LATEST).collect();
     // Summed oldest first, in the order in which an incremental sum would be built.
     (!latest.is_empty()).then(|| latest.iter().rev().sum::<f64>() / latest.len() as f64)
+}
+
+/// The latest [`LATEST`] of the episodes that used a memory, newest first.
+#[derive(Debug, Clone, Default)]
+pub struct LatestUses(Vec<DatedUse>);
+
+#[derive(Debug, Clone)]
+struct DatedUse {
+    started: Box<str>,
+    utility: f64,
+    id: Box<str>,
+}
+
+impl LatestUses {
+    /// Adds an episode that used the memory. It counts once; of several rows with the same id the latest counts.
+    pub fn add(&mut self, episode: &Row) {
+        let started = episode.text("started_at").unwrap_or_default();
+        let utility = of_use(episode.number("utility"));
+        let is_newer = |known: &DatedUse| started.cmp(&known.started).then(utility.total_cmp(&known.utility)).is_gt();
+        if let Some(at) = self.0.iter().position(|known| *known.id == *episode.id()) {
+            if !is_newer(&self.0[at]) {
+                return;
+            }
+            self.0.remove(at);
+        }
+        let at = self.0.iter().position(is_newer).unwrap_or(self.0.len());
+        if at < LATEST {
+            self.0.insert(at, DatedUse { started: started.into(), utility, id: episode.id().into() });
+            self.0.truncate(LATEST);
+        }
+    }
+
+    /// Utility of the memory (see [`of_memory`]).
+    pub fn utility(&self) -> Option<f64> {
+        of_memory(self.0.iter().map(|known| known.utility))
+    }
 }
 
 /// Signal about an episode, from the outcome of its use.
@@ -48,7 +82,6 @@ impl Signal {
         &[Signal::Confirmed, Signal::Corrected, Signal::Rejected, Signal::Undone, Signal::Ignored];
 
     /// The word used in storage and on the command line.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Signal::Confirmed => "confirmed",
@@ -60,7 +93,6 @@ impl Signal {
     }
 
     /// Change of the utility, before clamping.
-    #[must_use]
     pub fn delta(self) -> f64 {
         match self {
             Signal::Confirmed => 0.2,
@@ -72,7 +104,6 @@ impl Signal {
     }
 
     /// Parses the exact word of a signal.
-    #[must_use]
     pub fn parse(word: &str) -> Option<Signal> {
         Signal::ALL.iter().copied().find(|signal| signal.word() == word)
     }
@@ -106,13 +137,11 @@ pub struct UtilityReplay {
 
 impl UtilityReplay {
     /// Utility after the last signal, in 0..1.
-    #[must_use]
     pub fn utility(&self) -> f64 {
         self.steps.last().map_or(self.start, |step| step.after)
     }
 
     /// Positions of the signals whose word is unknown.
-    #[must_use]
     pub fn unknown(&self) -> Vec<usize> {
         let unknown = |(position, step): (usize, &UtilityStep)| step.signal.is_none().then_some(position);
         self.steps.iter().enumerate().filter_map(unknown).collect()
@@ -120,13 +149,11 @@ impl UtilityReplay {
 }
 
 /// Utility before the first signal, in 0..1, from the stored one: [`START`] if that is not a number.
-#[must_use]
 pub fn begun(stored: f64) -> f64 {
     if stored.is_nan() { START } else { stored.clamp(0.0, 1.0) }
 }
 
 /// Utility after a signal, in 0..1; `None` leaves it unchanged.
-#[must_use]
 pub fn moved(utility: f64, signal: Option<Signal>) -> f64 {
     signal.map_or(utility, |signal| (utility + signal.delta()).clamp(0.0, 1.0))
 }
@@ -148,7 +175,6 @@ pub struct StoredSignal {
 
 impl StoredSignal {
     /// The signal of a utility event.
-    #[must_use]
     pub fn of(event: &Row) -> Self {
         StoredSignal {
             is_undated: event.text("created_at").is_none(),
@@ -161,7 +187,6 @@ impl StoredSignal {
     }
 
     /// Time of it, in the canonical spelling.
-    #[must_use]
     pub fn at(&self) -> Option<&str> {
         (!self.is_undated).then_some(&*self.at)
     }
@@ -173,7 +198,6 @@ pub fn put_in_order(signals: &mut [StoredSignal]) {
 }
 
 /// Replays signal words, oldest first, as [`replay_signals`] does.
-#[must_use]
 pub fn replay<'a>(start: f64, words: impl IntoIterator<Item = &'a str>) -> UtilityReplay {
     replay_signals(start, words.into_iter().map(Signal::parse))
 }
@@ -182,7 +206,6 @@ pub fn replay<'a>(start: f64, words: impl IntoIterator<Item = &'a str>) -> Utili
 ///
 /// Every step is clamped to 0..1, so order matters: a signal is undone or changed by replaying the history without it
 /// or with the new one, never by adding the opposite delta.
-#[must_use]
 pub fn replay_signals(start: f64, signals: impl IntoIterator<Item = Option<Signal>>) -> UtilityReplay {
     let start = begun(start);
     let mut utility = start;
@@ -202,6 +225,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::memory::Entity;
 
     fn close(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-12
@@ -231,6 +255,37 @@ mod tests {
         assert_eq!(of_memory([0.25, 0.75]), Some(0.5));
         let newest_first = std::iter::repeat_n(1.0, LATEST).chain([0.0, 0.0]);
         assert_eq!(of_memory(newest_first), Some(1.0));
+    }
+
+    #[test]
+    fn the_latest_uses_are_those_of_all_whatever_the_order() {
+        let episode = |n: usize, started: Option<usize>, utility: f64| {
+            let started = started.map(|day| format!("2026-01-{day:02}"));
+            let values = [("id", format!("e-{n}").into()), ("started_at", started.into()), ("utility", utility.into())];
+            Row::with(Entity::Episode, values)
+        };
+        // Four of each of 28 days, the last two without one.
+        let rows: Vec<Row> = (0..114)
+            .map(|n| episode(n, Some(n / 4 + 1).filter(|day| *day <= 28), (n * 37 % 101) as f64 / 100.0))
+            .collect();
+        let mut sorted: Vec<(String, f64)> = rows
+            .iter()
+            .map(|row| (row.text("started_at").unwrap_or_default().to_owned(), row.number("utility").unwrap()))
+            .collect();
+        sorted.sort_by(|a, b| b.partial_cmp(a).unwrap());
+        let expected = of_memory(sorted.into_iter().map(|(_, utility)| utility));
+        for step in [1, 5, 113] {
+            let mut latest = LatestUses::default();
+            // Each twice.
+            (0..2 * rows.len()).for_each(|n| latest.add(&rows[n * step % rows.len()]));
+            assert_eq!(latest.utility(), expected, "{step}");
+        }
+        let mut latest = LatestUses::default();
+        assert_eq!(latest.utility(), None);
+        for (day, utility) in [(2, 0.25), (3, 0.75), (1, 0.0)] {
+            latest.add(&episode(0, Some(day), utility));
+        }
+        assert_eq!(latest.utility(), Some(0.75));
     }
 
     #[test]

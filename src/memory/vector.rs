@@ -74,13 +74,11 @@ pub fn read_bits(text: &str, into: &mut Vec<f32>) -> bool {
 }
 
 /// The vector within a JSON value, at a path: a list of numbers, or a text with one.
-#[must_use]
 pub fn at_path(value: &Value, path: &str) -> Option<Vec<f32>> {
     of_json(&json::path(value, path)?)
 }
 
 /// Converts a JSON value to a vector.
-#[must_use]
 pub fn of_json(value: &Value) -> Option<Vec<f32>> {
     match value {
         Value::String(text) => {
@@ -93,14 +91,12 @@ pub fn of_json(value: &Value) -> Option<Vec<f32>> {
 }
 
 /// Whether a vector can be compared with others: it is not all zeros, and all its numbers are finite.
-#[must_use]
 pub fn has_direction(vector: &[f32]) -> bool {
     let square: f64 = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
     square.is_finite() && square > 0.0
 }
 
 /// The vector of length 1 in the same direction; `None` for one without a length.
-#[must_use]
 pub fn unit(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     let square = dot(&vector, &vector);
     if (1e-30..=1e30).contains(&square) {
@@ -118,7 +114,6 @@ pub fn unit(mut vector: Vec<f32>) -> Option<Vec<f32>> {
 }
 
 /// The dot product, computed in parallel 32-bit floats: fast, accurate to about six digits.
-#[must_use]
 pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     let (a_chunks, a_rest) = a.as_chunks::<LANES>();
     let (b_chunks, b_rest) = b.as_chunks::<LANES>();
@@ -169,13 +164,11 @@ pub enum Likeness {
 
 impl<'q> VectorProbe<'q> {
     /// A query.
-    #[must_use]
     pub fn new(vector: &'q [f32]) -> Self {
         VectorProbe { vector, length: products(vector, vector).1.sqrt() }
     }
 
     /// Compares in 64 bits, with the same result on every machine and engine.
-    #[must_use]
     pub fn compare(&self, other: &[f32]) -> Likeness {
         if other.len() != self.vector.len() {
             return Likeness::OtherDimensions;
@@ -188,7 +181,6 @@ impl<'q> VectorProbe<'q> {
 
 /// The cosine of two vectors, as [`VectorProbe::compare`] makes it; none when the dimensions differ or either has no
 /// direction.
-#[must_use]
 pub fn cosine_of(a: &[f32], b: &[f32]) -> Option<f64> {
     match VectorProbe::new(a).compare(b) {
         Likeness::Cosine(cosine) => Some(cosine),
@@ -272,7 +264,6 @@ pub struct Nearest {
 
 impl Nearest {
     /// Keeps at most `most`.
-    #[must_use]
     pub fn new(most: usize) -> Self {
         Nearest { most, heap: BinaryHeap::with_capacity(most.min(1024)) }
     }
@@ -288,7 +279,6 @@ impl Nearest {
     }
 
     /// The kept rows, nearest first, ties by id.
-    #[must_use]
     pub fn into_sorted(self) -> Vec<NearRow> {
         self.heap.into_sorted_vec()
     }

@@ -33,7 +33,6 @@ impl PartialEq for Veil {
 impl Veil {
     /// Creates a veil over some people's handles, in any case. Numbers, and words that name a column or a kind of row,
     /// are left out: replacing those would corrupt the output. `None` if nothing is left to hide.
-    #[must_use]
     pub fn new(mask: &Mask, handles: impl IntoIterator<Item = String>) -> Option<Self> {
         let (mut patterns, mut pseudonyms) = (Vec::new(), Vec::new());
         for handle in handles.into_iter().filter(|handle| is_telling(handle)) {
@@ -55,13 +54,11 @@ impl Veil {
     }
 
     /// Replaces handles that are whole words by their pseudonyms.
-    #[must_use]
     pub fn over(&self, text: &str) -> String {
         self.change(text).unwrap_or_else(|| text.to_owned())
     }
 
     /// As [`Veil::over`]; `None` if the text contains no handle.
-    #[must_use]
     pub fn change(&self, text: &str) -> Option<String> {
         let (mut out, mut from) = (String::new(), 0);
         for found in self.finder.find_iter(text) {

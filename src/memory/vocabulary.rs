@@ -35,7 +35,6 @@ static STATUSES: Vocabulary = Vocabulary {
 };
 
 /// The vocabulary of an episode's column; `None` for columns with arbitrary words.
-#[must_use]
 pub fn of_episode(column: &str) -> Option<&'static Vocabulary> {
     match column {
         "outcome" => Some(&OUTCOMES),
@@ -45,7 +44,6 @@ pub fn of_episode(column: &str) -> Option<&'static Vocabulary> {
 }
 
 /// The canonical word of an outcome, trimmed; `None` for an unknown word.
-#[must_use]
 pub fn outcome(word: &str) -> Option<&'static str> {
     OUTCOMES.known(&word.trim().to_ascii_lowercase())
 }
@@ -53,7 +51,6 @@ pub fn outcome(word: &str) -> Option<&'static str> {
 impl Vocabulary {
     /// Returns the meaning of a stored word: `failed`, `Failed` and `FAILED` are a failure. `None` if it is unknown and
     /// kept.
-    #[must_use]
     pub fn canonical(&self, word: &str) -> Option<&'static str> {
         let lower = word.to_ascii_lowercase();
         self.known(&lower).filter(|_| spellings(&lower).iter().any(|s| s == word)).or(self.other)
@@ -66,7 +63,6 @@ impl Vocabulary {
     }
 
     /// The meaning of unknown words; `None` if they are kept.
-    #[must_use]
     pub fn other(&self) -> Option<&'static str> {
         self.other
     }
@@ -77,7 +73,6 @@ impl Vocabulary {
     }
 
     /// Every spelling with a canonical meaning. `None` if unknown words have it too.
-    #[must_use]
     pub fn meaning(&self, canonical: &str) -> Option<Vec<String>> {
         if self.other == Some(canonical) {
             return None;

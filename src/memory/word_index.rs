@@ -27,7 +27,6 @@ impl WordList {
     }
 
     /// The bytes of a word; empty for an invalid number.
-    #[must_use]
     pub fn word(&self, number: usize) -> &[u8] {
         let start = number.checked_sub(1).map_or(0, |before| self.ends.get(before).copied().unwrap_or_default());
         let end = self.ends.get(number).copied().unwrap_or(start);
@@ -53,7 +52,6 @@ pub struct WordIndex {
 
 impl WordIndex {
     /// Sorts the words of a list, to which none may be added later.
-    #[must_use]
     pub fn new(list: &WordList) -> Self {
         let word = |number: &u32| small(list.word(*number as usize));
         let mut order: Box<[u32]> = (0..list.ends.len() as u32).collect();
@@ -63,7 +61,6 @@ impl WordIndex {
     }
 
     /// Whether some bytes contain a word, in any case of ASCII letters.
-    #[must_use]
     pub fn is_in(&self, list: &WordList, bytes: &[u8]) -> bool {
         self.places(list, bytes).next().is_some()
     }

@@ -104,7 +104,6 @@ pub struct StepActions {
 
 impl StepActions {
     /// The steps as a list of objects: a value, or the text of a long JSON document.
-    #[must_use]
     pub fn into_json(self) -> (Value, bool) {
         let bytes = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
         let length = |(_, step): &(LogPlace, StepAction)| {
@@ -194,15 +193,7 @@ struct Returned {
 
 /// Members of an event's data that are used.
 const USED: &[&str] = &[
-    "step_id",
-    "step_name",
-    "workflow_name",
-    "agent_id",
-    "user_id",
-    "why_it_worked",
-    "role",
-    "content",
-    "thought",
+    "step_id", "step_name", "workflow_name", "agent_id", "user_id", "why_it_worked", "role", "content", "thought",
     "error",
 ];
 
@@ -311,7 +302,6 @@ pub struct RunLog {
 impl RunLog {
     /// Creates an empty log for these columns of an episode: thoughts and actions are kept only if wanted. `None` means
     /// all columns.
-    #[must_use]
     pub fn for_columns(wanted: Option<&[&str]>) -> RunLog {
         let is_wanted = |column| wanted.is_none_or(|wanted| wanted.contains(&column));
         RunLog { has_thoughts: is_wanted("thoughts"), has_actions: is_wanted("actions"), ..RunLog::default() }
@@ -399,43 +389,36 @@ impl RunLog {
     }
 
     /// Data of the event that started the run; null if the log has none.
-    #[must_use]
     pub fn start(&self) -> &Value {
         self.start.as_ref().map_or(&Value::Null, |(_, data, _)| data)
     }
 
     /// Time of the first event.
-    #[must_use]
     pub fn begun(&self) -> Option<&str> {
         self.first.as_ref().filter(|first| !first.is_undated).map(|first| first.at.as_str())
     }
 
     /// Final status of the run; `None` if it has not ended.
-    #[must_use]
     pub fn end(&self) -> Option<&'static str> {
         self.end.as_ref().map(|(_, status)| *status)
     }
 
     /// Greatest number of an event.
-    #[must_use]
     pub fn last_sequence(&self) -> Option<i64> {
         self.last_sequence
     }
 
     /// Whether the log contains the result as it was returned.
-    #[must_use]
     pub fn is_result_logged(&self) -> bool {
         self.is_result_logged
     }
 
     /// Whether an episode of the run was stored back as an event.
-    #[must_use]
     pub fn is_stored_back(&self) -> bool {
         self.is_stored_back
     }
 
     /// Derives the episode of a run from its log.
-    #[must_use]
     pub fn derive(self, run: &WorkflowRun) -> DerivedEpisode {
         let ended_at = self.ended_at(run);
         let begun = run.created_at.as_deref().or(run.started_at.as_deref());
@@ -459,7 +442,6 @@ impl RunLog {
     }
 
     /// The run's actions in the form of an `episode_created` event: each with the id of its step.
-    #[must_use]
     pub fn actions_to_store(self) -> StepActions {
         StepActions { with_ids: true, ..named(self.actions, &self.step_names) }
     }
@@ -498,13 +480,11 @@ fn in_order<T>(mut parts: Vec<(LogPlace, T)>) -> Vec<T> {
 }
 
 /// Whether an event of that stored kind begins the log of a run.
-#[must_use]
 pub fn begins_run(kind: &str) -> bool {
     kind.replace('.', "_") == "workflow_started"
 }
 
 /// Whether an event of that stored kind ends a run.
-#[must_use]
 pub fn ends_run(kind: &str) -> bool {
     let kind = kind.replace('.', "_");
     end_of(&kind).is_some() || ["workflow_continued_as_new", "workflow_interrupted"].contains(&kind.as_str())
@@ -520,7 +500,6 @@ fn end_of(kind: &str) -> Option<&'static str> {
 }
 
 /// Whether a run with that status succeeded; `None` if it did not end by itself.
-#[must_use]
 pub fn success(status: &str) -> Option<bool> {
     match status {
         "completed" => Some(true),

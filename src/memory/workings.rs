@@ -11,7 +11,6 @@ pub type NumberWorking = (&'static str, String);
 
 /// The numbers of a row that come from a formula, with their input values. `feedback` and `signals` are those of an
 /// episode, signals oldest first.
-#[must_use]
 pub fn workings(row: &Row, feedback: &[Row], signals: &[Row]) -> Vec<NumberWorking> {
     match row.entity {
         Entity::Episode => [score_of(row, feedback), utility_of(row, signals)].into_iter().flatten().collect(),

@@ -51,7 +51,6 @@ pub enum RankingInput<'a, R> {
 }
 
 /// The name of likeness by vectors, or by words.
-#[must_use]
 pub fn likeness_name(by_vector: bool) -> &'static str {
     if by_vector { "similarity" } else { "keywords" }
 }
@@ -101,7 +100,6 @@ pub fn ranked<R: Borrow<Row>>(
 
 /// Candidates of a policy, for `k` places: the first 2 x `k` by the policy and the 2 x `k` most similar to the question
 /// come before all others, marked accordingly. Within both, the policy's order applies.
-#[must_use]
 pub fn merged<R>(mut ranked: Vec<RankedRow<R>>, k: usize, name: &'static str) -> Vec<RankedRow<R>> {
     let each = k.saturating_mul(2);
     let mut like: Vec<(usize, f64)> = ranked.iter().enumerate().filter_map(|(at, r)| Some((at, r.likeness?))).collect();
@@ -119,7 +117,6 @@ pub fn merged<R>(mut ranked: Vec<RankedRow<R>>, k: usize, name: &'static str) ->
 const POISON: f64 = -1.0;
 
 /// The row with a term that lowers its score by `POISON` if it looks like poison.
-#[must_use]
 pub fn weighed_down<R>(mut row: RankedRow<R>, is_poison: bool) -> RankedRow<R> {
     row.add(Term::new("poison", f64::from(u8::from(is_poison)), POISON));
     row
@@ -153,13 +150,11 @@ pub struct Eligibility<'a> {
 
 impl Eligibility<'_> {
     /// Whether a row may be recalled.
-    #[must_use]
     pub fn takes(&self, row: &Row) -> bool {
         self.counts(row) && self.held_back(row).is_none()
     }
 
     /// Whether the ranking considers a row: `similar` only considers successes by default.
-    #[must_use]
     pub fn counts(&self, row: &Row) -> bool {
         row.entity == Entity::Memory
             || self.ranking != Ranking::Similar
@@ -172,7 +167,6 @@ impl Eligibility<'_> {
 
     /// Tells why agents never get a row: a quarantined case, an episode that is not live, and a memory that is expired, deleted,
     /// forgotten or superseded; `None` for any other.
-    #[must_use]
     pub fn held_back(&self, row: &Row) -> Option<HeldBack> {
         let status = row.text("status");
         let (reason, words) = match row.entity {
@@ -217,13 +211,11 @@ impl HeldRows {
     }
 
     /// Number of rows.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.counts.values().sum()
     }
 
     /// Whether there is no such row.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }

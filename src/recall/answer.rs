@@ -39,7 +39,6 @@ pub struct RecallRequest {
 }
 
 /// Returns the policy for a word.
-#[must_use]
 pub fn choice(policy: Option<&str>) -> PolicyChoice<'_> {
     match policy {
         None => PolicyChoice::InUse,
@@ -61,7 +60,6 @@ pub struct UsedPolicy {
 
 impl UsedPolicy {
     /// A stored policy.
-    #[must_use]
     pub fn of(row: &Row, because: &'static str) -> Self {
         UsedPolicy { id: row.id().to_owned(), version: row.get("version").as_i64(), because }
     }
@@ -144,13 +142,11 @@ impl RecallAnswer {
     }
 
     /// Returns the output of `recall` after the rows, which are printed one by one.
-    #[must_use]
     pub fn rest_json(&self) -> Value {
         json!({ "left_out": self.left_out, "query": self.query_json() })
     }
 
     /// Describes as JSON how the answer was found.
-    #[must_use]
     pub fn query_json(&self) -> Value {
         let RecallRequest { inquiry, at, .. } = &self.request;
         json!({
@@ -182,14 +178,12 @@ impl RecallAnswer {
 
 impl RecalledItem {
     /// A row before its context is read.
-    #[must_use]
     pub fn new(ranked: RankedRow) -> Self {
         let (canvas, feedback) = (ToldRows::default(), ToldRows::default());
         RecalledItem { ranked, canvas, feedback, scores: ScoreSum::default(), findings: Vec::new() }
     }
 
     /// The row in the form for an agent's text.
-    #[must_use]
     pub fn told(&self) -> ContextRow<'_> {
         ContextRow { row: &self.ranked.row, canvas: &self.canvas, feedback: &self.feedback }
     }

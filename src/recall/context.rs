@@ -40,7 +40,6 @@ pub struct ToldRows {
 
 impl ToldRows {
     /// Takes rows in time order, for a line of at most `room` characters.
-    #[must_use]
     pub fn of(rows: &[Row], room: usize) -> Self {
         let mut told = ToldCollector::new(room);
         rows.iter().for_each(|row| told.add(row));
@@ -60,7 +59,6 @@ pub struct ToldCollector {
 
 impl ToldCollector {
     /// None yet.
-    #[must_use]
     pub fn new(room: usize) -> Self {
         ToldCollector { room, told: (0, 0), places: HashMap::new(), rows: ToldRows::default() }
     }
@@ -89,7 +87,6 @@ impl ToldCollector {
     }
 
     /// The rows.
-    #[must_use]
     pub fn close(self) -> ToldRows {
         self.rows
     }
@@ -151,13 +148,11 @@ pub struct RecallContext {
 }
 
 /// Tokens of a text, roughly: a quarter of its characters, rounded up.
-#[must_use]
 pub fn tokens(text: &str) -> usize {
     text.chars().count().div_ceil(CHARACTERS_A_TOKEN)
 }
 
 /// The text of recalled rows, in order: as lessons if `lessons` is set, otherwise a snippet per row.
-#[must_use]
 pub fn context(rows: &[ContextRow<'_>], budget: Budget, lessons: bool) -> RecallContext {
     let mut writer = ContextWriter::new(rows.len(), budget, lessons);
     rows.iter().for_each(|told| writer.add(told));
@@ -166,7 +161,6 @@ pub fn context(rows: &[ContextRow<'_>], budget: Budget, lessons: bool) -> Recall
 
 impl Budget {
     /// Characters of the whole text.
-    #[must_use]
     pub fn room(self) -> usize {
         self.tokens.saturating_mul(CHARACTERS_A_TOKEN)
     }
@@ -184,7 +178,6 @@ pub struct ContextWriter {
 
 impl ContextWriter {
     /// Begins the text for a number of rows.
-    #[must_use]
     pub fn new(rows: usize, budget: Budget, lessons: bool) -> Self {
         let text =
             if rows > 0 { cut(&Begun::of(heading(lessons), usize::MAX), budget.room()).0 } else { String::new() };
@@ -220,14 +213,12 @@ impl ContextWriter {
     }
 
     /// The text.
-    #[must_use]
     pub fn close(self) -> RecallContext {
         RecallContext { tokens: tokens(&self.made.text), ..self.made }
     }
 }
 
 /// The first line of a text of recalled rows.
-#[must_use]
 pub fn heading(lessons: bool) -> &'static str {
     if lessons { "Lessons from past similar situations:" } else { "Relevant past experience:" }
 }
@@ -259,7 +250,6 @@ pub struct ContextText {
 
 impl ContextText {
     /// The text of a row, for a budget of `room` characters.
-    #[must_use]
     pub fn of(told: &ContextRow<'_>, lessons: bool, room: usize) -> Self {
         let text = if lessons { lesson(told.row) } else { snippet(told.row) };
         let lines = Begun::of(&around(told, indent(lessons)), room);
@@ -273,7 +263,6 @@ impl ContextText {
     }
 
     /// Characters of the whole text with its number, without the lines about canvas and feedback.
-    #[must_use]
     pub fn characters(&self, number: usize, lessons: bool) -> usize {
         self.behind(number, lessons).characters
     }
@@ -308,7 +297,6 @@ impl LineLength {
     }
 
     /// Characters of the lines about feedback and canvas of an episode.
-    #[must_use]
     pub fn lines(feedback: &LineLength, canvas: &LineLength, lessons: bool) -> usize {
         around_lines("", "", indent(lessons)).chars().count() + feedback.characters() + canvas.characters()
     }
@@ -352,7 +340,6 @@ fn around_lines(feedback: &str, canvas: &str, indent: &str) -> String {
 }
 
 /// Summarizes in one line what users said about an episode: corrections first, then thumbs and ratings.
-#[must_use]
 pub fn feedback_line(feedback: &ToldRows) -> String {
     let corrections = feedback.rows.iter().filter_map(|(row, _)| correction(row));
     listed(&corrections.map(corrected).chain(counted(feedback)).collect::<Vec<_>>())
@@ -363,7 +350,6 @@ fn corrected(words: &str) -> String {
 }
 
 /// Summarizes in one line what happened on an episode's canvas: each kind of event once, in order, with its number.
-#[must_use]
 pub fn canvas_line(canvas: &ToldRows) -> String {
     listed(&counted(canvas))
 }

@@ -34,13 +34,11 @@ pub struct Situation {
 
 impl Situation {
     /// A situation given as text.
-    #[must_use]
     pub fn of_text(text: &str, at: &str) -> Self {
         Situation { words: words(text), tags: BTreeSet::new(), at: at.to_owned() }
     }
 
     /// The situation that a stored case was in.
-    #[must_use]
     pub fn of_case(case: &Row, at: &str) -> Self {
         Situation { words: words(&case_text(case)), tags: tags(case), at: at.to_owned() }
     }
@@ -53,13 +51,11 @@ impl Situation {
 /// `recency` halves every [`RECENCY_HALF_LIFE_DAYS`] (0 without a time); `text_overlap` and `tag_overlap` are shared /
 /// all distinct words and tags. If the situation has no tags, `tag_overlap` is the share of the case's tags among its
 /// words.
-#[must_use]
 pub fn features(situation: &Situation, case: &Row, cosine: Option<f64>) -> [f64; 6] {
     features_told(situation, case, &words(&case_text(case)), cosine)
 }
 
 /// The [`features`] of a pair, given the distinct words of the case.
-#[must_use]
 pub fn features_told(situation: &Situation, case: &Row, told: &BTreeSet<String>, cosine: Option<f64>) -> [f64; 6] {
     let of_outcome = case.text("outcome").and_then(reward::of_outcome);
     let reward = case.number("reward").or(of_outcome).unwrap_or(UNKNOWN).clamp(0.0, 1.0);
@@ -86,20 +82,17 @@ fn tag_overlap(situation: &Situation, tags: &BTreeSet<String>) -> f64 {
 
 /// Computes the recency at `now`, in 0..1: 1 if new or in the future, halved every [`RECENCY_HALF_LIFE_DAYS`], 0
 /// without a time.
-#[must_use]
 pub fn recency(created_at: Option<&str>, now: &str) -> f64 {
     age_days(created_at, now).map_or(0.0, |days| 0.5_f64.powf(days.max(0.0) / RECENCY_HALF_LIFE_DAYS))
 }
 
 /// Age at `now` in days, negative in the future; `None` without a time, or with one that stands for "none" or "never".
-#[must_use]
 pub fn age_days(created_at: Option<&str>, now: &str) -> Option<f64> {
     time::seconds_between(time::known(created_at?)?, now).map(|seconds| seconds / 86_400.0)
 }
 
 /// The distinct words of a text in lower case, by Unicode word boundaries (each ideograph is a word); names such as
 /// `process_order` and `order.paid` are split too.
-#[must_use]
 pub fn words(text: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     // Not collected first: that would hold every repeat of a word in a long text.
@@ -113,7 +106,6 @@ pub fn word_parts(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Shared words divided by all distinct words of both, in 0..1; 0 if either has none.
-#[must_use]
 pub fn overlap(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
     let shared = a.intersection(b).count();
     let all = a.len() + b.len() - shared;
@@ -139,14 +131,12 @@ impl<T: AsRef<str>> From<T> for SoughtName {
 
 impl SoughtName {
     /// Whether there is nothing to compare.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lower.is_empty()
     }
 
     /// Computes how well a stored name matches: 1 if equal ignoring case, otherwise the [`overlap`] of their words; 0
     /// if nothing is requested or stored.
-    #[must_use]
     pub fn likeness(&self, stored: Option<&str>) -> f64 {
         let stored = stored.map_or("", str::trim);
         if self.is_empty() || stored.is_empty() {
@@ -162,20 +152,17 @@ impl SoughtName {
 }
 
 /// A case's tags in lower case.
-#[must_use]
 pub fn tags(case: &Row) -> BTreeSet<String> {
     case.list("tags").into_iter().map(|tag| tag.trim().to_lowercase()).filter(|tag| !tag.is_empty()).collect()
 }
 
 /// Returns the question of a case: the message within its prompt, otherwise all of the prompt's text.
-#[must_use]
 pub fn case_text(case: &Row) -> String {
     asked_text(case.json("prompt"))
 }
 
 /// The message within a stored prompt: the text itself, the value of a key such as `message` or `query`, the last user
 /// turn in a list of messages, otherwise all texts joined.
-#[must_use]
 pub fn asked_text(prompt: JsonPart<'_>) -> String {
     let found = match prompt {
         JsonPart::Value(value) => asked_value(value),
@@ -221,7 +208,6 @@ fn asked_document(text: &str) -> Option<String> {
 }
 
 /// All texts within a JSON value, in order, one a line.
-#[must_use]
 pub fn all_text(part: JsonPart<'_>) -> String {
     let mut found = String::new();
     let mut first = true;

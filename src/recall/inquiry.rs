@@ -47,50 +47,42 @@ pub struct Inquiry {
 
 impl Inquiry {
     /// An empty question.
-    #[must_use]
     pub fn new(ranking: Ranking) -> Self {
         Inquiry { ranking, ..Self::default() }
     }
 
     /// Whether a situation is named.
-    #[must_use]
     pub fn has_situation(&self) -> bool {
         self.like.is_some() || self.text.as_deref().is_some_and(|text| !text.trim().is_empty())
     }
 
     /// Whether it can be asked: a ranking by likeness alone needs a situation.
-    #[must_use]
     pub fn is_enough(&self) -> bool {
         self.has_situation() || !matches!(self.ranking, Ranking::Cases | Ranking::Similar)
     }
 
     /// Most rows, unless the bank sets another number.
-    #[must_use]
     pub fn rows(&self) -> usize {
         self.k.unwrap_or_else(|| self.ranking.default_k()).min(MOST_ROWS)
     }
 
     /// Note that fewer rows are returned than requested.
-    #[must_use]
     pub fn limited(&self) -> Option<String> {
         self.k.filter(|k| *k > MOST_ROWS).map(|_| rank::limited())
     }
 
     /// Returns the requested policy.
-    #[must_use]
     pub fn choice(&self) -> PolicyChoice<'_> {
         answer::choice(self.policy.as_deref())
     }
 
     /// The text to embed, if its vector is useful: a stored row has its own, and proven relevance uses none.
-    #[must_use]
     pub fn text_to_embed(&self) -> Option<&str> {
         let text = self.text.as_deref().filter(|text| !text.trim().is_empty())?;
         (self.ranking != Ranking::Proven && self.like.is_none()).then_some(text)
     }
 
     /// The request at a moment.
-    #[must_use]
     pub fn request(&self, at: &str) -> RecallRequest {
         let mut inquiry = self.clone();
         inquiry.text.take_if(|text| text.trim().is_empty());
@@ -98,7 +90,6 @@ impl Inquiry {
     }
 
     /// The command-line arguments for the same question, in order.
-    #[must_use]
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         let text = self.text.as_ref().filter(|text| !text.trim().is_empty());

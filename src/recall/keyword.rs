@@ -23,7 +23,6 @@ pub enum ComparedText {
 
 impl ComparedText {
     /// Selects the text that a ranking compares in rows of a kind.
-    #[must_use]
     pub fn of_ranking(ranking: Ranking, kind: Entity) -> Self {
         if ranking == Ranking::Similar && kind == Entity::Episode {
             ComparedText::SituationAndOutcome
@@ -33,7 +32,6 @@ impl ComparedText {
     }
 
     /// The text.
-    #[must_use]
     pub fn of(self, row: &Row) -> String {
         match self {
             ComparedText::Whole => text_of(row),
@@ -63,13 +61,11 @@ fn columns_of(entity: Entity) -> Option<&'static [&'static str]> {
 }
 
 /// The columns that contain those words.
-#[must_use]
 pub fn text_columns(entity: Entity) -> &'static [&'static str] {
     columns_of(entity).unwrap_or(&["prompt", "tags"])
 }
 
 /// The words by which a row is found.
-#[must_use]
 pub fn text_of(row: &Row) -> String {
     let Some(columns) = columns_of(row.entity) else {
         return format!("{}\n{}", asked_text(row.json("prompt")), row.list("tags").join("\n"));
@@ -115,7 +111,6 @@ pub struct WordFinder {
 
 impl WordFinder {
     /// Searches for these words, in the form of [`super::features::words`].
-    #[must_use]
     pub fn new(asked: &BTreeSet<String>) -> WordFinder {
         let asked: Vec<String> = asked.iter().cloned().collect();
         let mut builder = AhoCorasick::builder();
@@ -127,13 +122,11 @@ impl WordFinder {
     }
 
     /// Whether there is nothing to search for.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.asked.is_empty()
     }
 
     /// Finds the words in a row's compared text.
-    #[must_use]
     pub fn held_by(&self, row: &Row, text: ComparedText) -> HeldWords {
         let mut held = self.none();
         text.each_part(row, &mut |part| self.find(part, &mut held));
@@ -141,7 +134,6 @@ impl WordFinder {
     }
 
     /// Finds the words in a text.
-    #[must_use]
     pub fn held(&self, text: &str) -> HeldWords {
         let mut held = self.none();
         self.find(text, &mut held);
@@ -212,7 +204,6 @@ impl WordTally {
 
     /// The share of the asked words in a text, in 0..1, weighted by rarity: ln(1 + texts / texts with the word). 0 if
     /// nothing is asked.
-    #[must_use]
     pub fn share(&self, held: &HeldWords) -> f64 {
         let rarity = |count: usize| (1.0 + self.texts as f64 / count.max(1) as f64).ln();
         let all: f64 = self.counts.iter().map(|count| rarity(*count)).sum();
@@ -226,7 +217,6 @@ fn holds(held: &HeldWords, at: usize) -> bool {
 }
 
 /// The [`WordTally::share`] of each text among all of them, given the texts' distinct words.
-#[must_use]
 pub fn shares_told(asked: &BTreeSet<String>, told: &[&BTreeSet<String>]) -> Vec<f64> {
     let held: Vec<Vec<&str>> =
         told.iter().map(|words| asked.iter().filter(|w| words.contains(*w)).map(String::as_str).collect()).collect();

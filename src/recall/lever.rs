@@ -34,7 +34,6 @@ pub struct RecallLever {
 
 /// Lists the changes that would move the row at `at` of an answer, without those that leave its score unchanged. Places
 /// count the rows of the answer and those it left out: further rows are unknown here.
-#[must_use]
 pub fn levers(answer: &RecallAnswer, at: usize) -> Vec<RecallLever> {
     let Some(item) = answer.rows.get(at) else { return Vec::new() };
     let lever = |(act, score)| {

@@ -28,13 +28,11 @@ pub struct Suggestion {
 
 /// Whether an episode comes before another one: it started earlier, or at the same time with the smaller id. This order
 /// is total, so links that all lead back in it never form a cycle.
-#[must_use]
 pub fn precedes(earlier: &Row, later: &Row) -> bool {
     comes_before(earlier.text("started_at"), earlier.id(), later)
 }
 
 /// As [`precedes`], given only the start and the id of an episode.
-#[must_use]
 pub fn comes_before(started_at: Option<&str>, id: &str, later: &Row) -> bool {
     match (started_at, later.text("started_at")) {
         (Some(one), Some(other)) => (one, id) < (other, later.id()),
@@ -45,7 +43,6 @@ pub fn comes_before(started_at: Option<&str>, id: &str, later: &Row) -> bool {
 
 /// The hours from the end of a candidate to the start of an episode, if it can be the parent: an episode of the same
 /// agent that comes before, was not abandoned, and ended within 48 hours before the start.
-#[must_use]
 pub fn fits_in_time(episode: &Row, candidate: &Row) -> Option<f64> {
     let agent = episode.text("agent_id");
     let abandoned = candidate.text("status") == Some("abandoned");
@@ -58,7 +55,6 @@ pub fn fits_in_time(episode: &Row, candidate: &Row) -> Option<f64> {
 
 /// The possible parents of an episode: same agent, ended within 48 hours before its start, cosine strictly above 0.85;
 /// most similar first, then latest first, then by id. `None` cosines do not count.
-#[must_use]
 pub fn suggest(episode: &Row, candidates: &[(Row, Option<f64>)]) -> Vec<Suggestion> {
     let mut found: Vec<Suggestion> = candidates
         .iter()

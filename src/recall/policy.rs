@@ -84,7 +84,6 @@ impl Policy {
     }
 
     /// The weights as they are stored, in the policy's own spelling.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         let mut object = Map::new();
         object.insert("bias".to_owned(), Value::from(self.bias));
@@ -95,20 +94,17 @@ impl Policy {
     }
 
     /// Computes the contribution of each feature to the score: weight x feature, in the order of [`FEATURES`].
-    #[must_use]
     pub fn contributions(&self, features: &[f64; 6]) -> [f64; 6] {
         std::array::from_fn(|i| self.weights[i] * features[i])
     }
 
     /// Q of a pair on the logit scale: the bias and all contributions, added in that order.
-    #[must_use]
     pub fn score(&self, features: &[f64; 6]) -> f64 {
         self.contributions(features).iter().fold(self.bias, |sum, part| sum + part)
     }
 }
 
 /// The probability that belongs to a score on the logit scale, in 0..1.
-#[must_use]
 pub fn probability(score: f64) -> f64 {
     if score >= 0.0 {
         1.0 / (1.0 + (-score).exp())

@@ -53,7 +53,6 @@ impl Ranking {
     pub const ALL: [Ranking; 4] = [Ranking::Boosted, Ranking::Proven, Ranking::Cases, Ranking::Similar];
 
     /// Returns the name of the ranking on the command line.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Ranking::Boosted => "boosted",
@@ -64,13 +63,11 @@ impl Ranking {
     }
 
     /// Default number of rows.
-    #[must_use]
     pub fn default_k(self) -> usize {
         if self == Ranking::Similar { SIMILAR } else { CASES }
     }
 
     /// The formula, for people.
-    #[must_use]
     pub fn formula(self) -> &'static str {
         match self {
             Ranking::Boosted => {
@@ -149,7 +146,6 @@ fn base(likeness: Option<f64>, name: &'static str, recency: f64) -> Vec<Term> {
 /// 0, - 0.3 if below; not clamped. Uses the stored count and aggregate, which agents see.
 ///
 /// `name` is the kind of likeness: `similarity` or `keywords`; `None` if nothing was asked.
-#[must_use]
 pub fn boosted<R: Borrow<Row>>(episode: R, likeness: Option<f64>, name: &'static str, now: &str) -> RankedRow<R> {
     let row: &Row = episode.borrow();
     let parts = base(likeness, name, features::recency(time_of(row), now));
@@ -179,13 +175,11 @@ pub struct ProvenQuery {
 
 impl ProvenQuery {
     /// Whether neither domain nor topic is requested.
-    #[must_use]
     pub fn is_nowhere(&self) -> bool {
         [&self.domain, &self.topic].into_iter().flatten().all(SoughtName::is_empty)
     }
 
     /// Uses the domain and topic of a row if none is requested.
-    #[must_use]
     pub fn or_that_of(self, row: &Row) -> Self {
         let (domain, topic) = place_of(row);
         ProvenQuery {
@@ -197,7 +191,6 @@ impl ProvenQuery {
 
 /// Proven relevance of a memory or an episode: 0.3 domain + 0.3 topic + 0.2 utility + 0.1 if younger than 7 days + 0.1
 /// if younger than 24 hours. `utility` is in 0..1, [`UTILITY_START`] by default.
-#[must_use]
 pub fn proven<R: Borrow<Row>>(row: R, sought: &ProvenQuery, utility: Option<f64>, now: &str) -> RankedRow<R> {
     let stored: &Row = row.borrow();
     let (domain, topic) = place_of(stored);
@@ -215,7 +208,6 @@ pub fn proven<R: Borrow<Row>>(row: R, sought: &ProvenQuery, utility: Option<f64>
 }
 
 /// Domain and topic of an episode; wing and room of a memory, whose collection replaces a missing wing.
-#[must_use]
 pub fn place_of(row: &Row) -> (Option<Cow<'_, str>>, Option<Cow<'_, str>>) {
     let text = |column| row.text(column).map(Cow::Borrowed);
     if row.entity != Entity::Memory {
@@ -234,14 +226,12 @@ pub fn place_of(row: &Row) -> (Option<Cow<'_, str>>, Option<Cow<'_, str>>) {
 }
 
 /// A row whose score is its likeness, as a single term.
-#[must_use]
 pub fn by_likeness<R>(row: R, likeness: f64, name: &'static str) -> RankedRow<R> {
     RankedRow::new(row, vec![Term::new(name, likeness, 1.0)])
 }
 
 /// A case by a policy: the score is the logit of Q, its terms are the bias and weight x feature. `found` are the
 /// [`features`] of the case in the situation.
-#[must_use]
 pub fn by_policy<R>(case: R, found: [f64; 6], policy: &Policy) -> RankedRow<R> {
     let weighed = features::NAMES.iter().zip(found).zip(policy.weights);
     let terms = std::iter::once(Term::new("bias", 1.0, policy.bias))
@@ -266,7 +256,6 @@ pub fn sort<R: Borrow<Row>>(rows: &mut [RankedRow<R>]) {
 }
 
 /// Note that no more rows are ranked.
-#[must_use]
 pub fn limited() -> String {
     format!("only the first {MOST_ROWS} rows are ranked: `list` and `export` give all")
 }

@@ -17,7 +17,6 @@ pub struct Term {
 
 impl Term {
     /// A term that adds value x weight. A value that is not finite counts as 0, so that no score is lost.
-    #[must_use]
     pub fn new(name: &'static str, value: f64, weight: f64) -> Self {
         let value = if value.is_finite() { value + 0.0 } else { 0.0 };
         // Avoids -0.
@@ -36,13 +35,11 @@ pub struct Score {
 
 impl Score {
     /// The score that these terms sum to.
-    #[must_use]
     pub fn of(terms: Vec<Term>) -> Self {
         Score { total: terms.iter().map(|t| t.contribution).sum(), terms }
     }
 
     /// The term with this name.
-    #[must_use]
     pub fn term(&self, name: &str) -> Option<&Term> {
         self.terms.iter().find(|t| t.name == name)
     }

@@ -7,7 +7,6 @@ pub const RELEVANT: f64 = 0.5;
 
 /// The sequence of a topic: of the `limit` most relevant episodes those of relevance above 0.5, by start time.
 /// `ranked` is in order of relevance, and is cut before it is sorted by time: cutting afterwards would drop the newest.
-#[must_use]
 pub fn sequence(ranked: Vec<RankedRow>, limit: usize) -> Vec<RankedRow> {
     let mut shown: Vec<RankedRow> = ranked.into_iter().filter(|r| r.score.total > RELEVANT).take(limit).collect();
     shown.sort_by(|a, b| (a.row.text("started_at"), a.row.id()).cmp(&(b.row.text("started_at"), b.row.id())));

@@ -82,7 +82,6 @@ pub struct FirstRows {
 
 impl<'a> Shortlist<'a> {
     /// Keeps `room` rows. `asked` finds the words of rows given by words.
-    #[must_use]
     pub fn new(room: usize, asked: Option<&'a WordFinder>, place: &'a Placing<'a>) -> Self {
         Shortlist {
             place,
@@ -102,14 +101,12 @@ impl<'a> Shortlist<'a> {
     }
 
     /// Prepares a further pass over the same rows, with known weights of the words.
-    #[must_use]
     pub fn again(mut self, known: Option<WordTally>) -> Self {
         self.known = known;
         self
     }
 
     /// Also keeps the most similar rows, and computes each row's share by softmax over all scores.
-    #[must_use]
     pub fn with_shares(mut self) -> Self {
         (self.by_likeness, self.totals) = (true, Some(Vec::new()));
         self
@@ -175,7 +172,6 @@ impl<'a> Shortlist<'a> {
     }
 
     /// The first rows; or another pass is needed because there were too many sets of words.
-    #[must_use]
     pub fn close(self) -> ShortlistEnd {
         if self.overflown {
             return ShortlistEnd::Again(self.tally);

@@ -39,7 +39,6 @@ pub struct WhatIf {
 
 impl WhatIf {
     /// The row with an id in [`WhatIf::moves`].
-    #[must_use]
     pub fn row(&self, id: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.id() == id)
     }
@@ -101,7 +100,6 @@ pub struct OrderedAnswer<'a> {
 
 impl WhatIfQuestion {
     /// Builds the arguments for `recall` to show the answer after the change.
-    #[must_use]
     pub fn repeated(&self, policy: Option<&UsedPolicy>) -> Vec<String> {
         let policy = policy.map(|used| used.id.clone());
         if self.is_kept {
@@ -115,7 +113,6 @@ impl WhatIfQuestion {
 
 /// The rows with another place, or recalled only before or only after, by their place after; and those that keep their
 /// place with another score.
-#[must_use]
 pub fn moves(
     question: &WhatIfQuestion,
     before: OrderedAnswer<'_>,

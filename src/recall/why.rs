@@ -9,7 +9,6 @@ use super::{Score, Term};
 use crate::memory::{Row, agreeing};
 
 /// Letters that identify the terms of scores: the first letter of the name that no earlier term uses.
-#[must_use]
 pub fn letters(score: &Score) -> Vec<char> {
     let mut taken: Vec<char> = Vec::new();
     for term in &score.terms {
@@ -22,7 +21,6 @@ pub fn letters(score: &Score) -> Vec<char> {
 }
 
 /// Explains the value of a term of a ranked row; `like` is the stored row used as situation.
-#[must_use]
 pub fn why(term: &Term, ranked: &RankedRow, request: &RecallRequest, like: Option<&Row>) -> String {
     let row = &ranked.row;
     let sought = like.map(place_of).unwrap_or_default();

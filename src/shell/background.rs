@@ -13,12 +13,9 @@ const BEGINNING: &str = "11;rgb:";
 /// The longest colour: three times four digits, two strokes, and some for an opacity.
 const LONGEST: usize = BEGINNING.len() + 24;
 
-/// Background of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Background {
-    /// Dark.
     Dark,
-    /// Light.
     Light,
 }
 

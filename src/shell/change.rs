@@ -8,8 +8,7 @@ use crate::change::plan::past::{AsOf, Moment};
 use crate::change::plan::trail::{AuditVerdict, ListedEntry};
 use crate::change::plan::{Change, ChangeDanger, Plan};
 use crate::change::{self, Author, ChangeError, Operation, anchor, as_of, audit, migrate, what_if};
-use crate::console::core::change::{AppliedPlan, Refusal};
-use crate::console::core::{Proposal, RequestFailure, Ticket};
+use crate::console::core::{AppliedPlan, Proposal, Refusal, RequestFailure, Ticket};
 use crate::console::overlays::unlock::WriteState;
 use crate::console::screens::receipts::ENTRIES;
 use crate::job::backfill::BackfillArguments;
@@ -27,22 +26,18 @@ impl Plans {
         Plans(Arc::default(), given)
     }
 
-    /// Returns the arguments for backfills.
     pub fn given(&self) -> &BackfillArguments {
         &self.1
     }
 
-    /// Keeps a plan.
     fn keep(&self, ticket: Ticket, proposal: Proposal, plan: Plan) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, (proposal, plan));
     }
 
-    /// A copy of a kept plan.
     fn kept(&self, ticket: Ticket) -> Option<Plan> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&ticket).map(|(_, plan)| plan.clone())
     }
 
-    /// Removes a plan and returns it.
     pub fn take(&self, ticket: Ticket) -> Option<(Proposal, Plan)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&ticket)
     }
@@ -220,7 +215,6 @@ async fn refusal(store: &Store, title: &str, changes: &[Change], error: ChangeEr
     }
 }
 
-/// The current rows of a plan.
 async fn rows_now(store: &Store, changes: &[Change]) -> Vec<Option<Row>> {
     const LOOKED_AT: usize = 20;
     let mut rows = Vec::new();
@@ -234,9 +228,9 @@ async fn rows_now(store: &Store, changes: &[Change]) -> Vec<Option<Row>> {
     rows
 }
 
-/// A refusal of the change with this title, for people.
+/// A refusal of the change with this title, for people. A long title is cut at its end.
 pub fn failure(title: &str, error: &ChangeError) -> RequestFailure {
-    failure_of(&format!("{title}: not done"), error)
+    failure_of(&format!("Not done: {title}"), error)
 }
 
 /// A refusal for people; `what` is a sentence that names the failed action.
@@ -257,7 +251,7 @@ pub fn failure_of(what: &str, error: &ChangeError) -> RequestFailure {
     let message = error.to_string();
     // The message may contain the remedy already.
     let remedy = Some(remedy.to_owned()).filter(|remedy| !message.to_lowercase().contains(remedy.as_str()));
-    let failure = RequestFailure { what: what.to_owned(), message, code: None, remedy, passes: false };
+    let failure = RequestFailure { remedy, ..RequestFailure::bare(what, message) };
     if matches!(error, ChangeError::Usage(_) | ChangeError::Refused(_)) { failure.as_refusal() } else { failure }
 }
 
@@ -279,12 +273,10 @@ pub async fn writable(store: &Store) -> Result<WriteState, RequestFailure> {
     if let Some(reason) = store.why_not_writable() {
         return Ok(WriteState { blocked: Some(reason.to_owned()), ..WriteState::default() });
     }
-    let what = "Whether the database can be changed";
-    let state = migrate::state(store).await.map_err(|e| failure(what, &e))?;
+    let failed = |e: ChangeError| failure_of("The state of the database could not be read", &e);
+    let state = migrate::state(store).await.map_err(failed)?;
     let audited = !state.applied.is_empty();
-    if audited
-        && let Some((reason, remedy)) = store.report().trail_refused().await.map_err(|e| failure(what, &e.into()))?
-    {
+    if audited && let Some((reason, remedy)) = store.report().trail_refused().await.map_err(|e| failed(e.into()))? {
         return Ok(WriteState { blocked: Some(reason), remedy: Some(remedy), ..WriteState::default() });
     }
     Ok(WriteState { audited, pending: state.pending, ..WriteState::default() })
@@ -294,7 +286,7 @@ pub async fn writable(store: &Store) -> Result<WriteState, RequestFailure> {
 pub async fn migrate(store: &Store, author: &Author, optional: Vec<String>) -> Result<Vec<String>, RequestFailure> {
     let choice = migrate::MigrationChoice { to: None, optional };
     let outcome = migrate::apply_chosen(store, author, &choice).await;
-    Ok(outcome.map_err(|e| failure("The migration", &e))?.applied)
+    Ok(outcome.map_err(|e| failure_of("The migrations were not all applied", &e))?.applied)
 }
 
 /// Verifies our audit trail against the stored anchors; `told` gets the number of entries read.

@@ -6,13 +6,13 @@ use tokio::sync::OnceCell;
 
 use super::Opener;
 use super::replies::ReplySender;
-use crate::console::core::{Message, OpenedDatabase, Reply};
-use crate::store::{DAMAGED, Store};
+use crate::console::core::Message;
+use crate::store::Store;
 
 /// Place of the database that all tasks read.
 type StorePlace = Arc<Mutex<Arc<Store>>>;
 /// Place of the database of the past.
-type PastPlace = Arc<Mutex<Option<Arc<Store>>>>;
+pub type PastPlace = Arc<Mutex<Option<Arc<Store>>>>;
 
 /// Remains of a database with a damaged page.
 #[derive(Clone)]
@@ -42,13 +42,12 @@ impl Salvage {
         Salvage { open, copy: Arc::default(), store, past, profile, vector_bytes, replies }
     }
 
-    /// Returns the copy to read instead of a database if a reply says that it is damaged; all later tasks read it too.
-    pub async fn instead(&self, of: &Store, reply: &mut Reply) -> Option<Arc<Store>> {
-        let is_damage = reply.failure_mut().is_some_and(|failure| failure.remedy.as_deref() == Some(DAMAGED));
-        if !is_damage || of.is_partial() {
-            return None;
+    /// Returns the copy to read instead of a damaged database; all later tasks read it too. `None` if that is the copy.
+    pub async fn instead(&self, of: &Store) -> Option<Arc<Store>> {
+        match of.unread() {
+            Some(_) => None,
+            None => self.copy.get_or_init(|| self.made()).await.clone(),
         }
-        self.copy.get_or_init(|| self.made()).await.clone()
     }
 
     /// Whether the copy is read now.
@@ -61,8 +60,7 @@ impl Salvage {
         let copy = Arc::new((self.open)().await.ok()?);
         copy.looking().embeddings().keep_vectors(self.vector_bytes);
         let (profile, production) = &self.profile;
-        let seen = super::opened(&copy, profile.as_ref(), *production);
-        let opened = Box::new(OpenedDatabase { damage: copy.notes().to_vec(), ..seen });
+        let opened = Box::new(super::opened(&copy, profile.as_ref(), *production));
         *self.store.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&copy);
         *self.past.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.replies.send(Message::Damaged(Some(opened)));

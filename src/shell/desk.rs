@@ -7,30 +7,14 @@ use super::open::OpenDatabase;
 use crate::config::Kept as _;
 use crate::config::desk::{self, ConsoleLooks, ErasureSince, FoundFilters, LAST};
 use crate::console::Model;
-use crate::console::core::RequestFailure;
-use crate::console::core::context::Context;
+use crate::console::core::{Context, RequestFailure};
 use crate::memory::Entity;
 use crate::memory::kept::{KeptPlace, WrittenFilter};
-use crate::store::Store;
 
-fn kept(result: anyhow::Result<Vec<KeptPlace>>) -> Result<Vec<KeptPlace>, RequestFailure> {
+/// The outcome of reading or writing what an operator keeps beside databases.
+pub fn kept<T>(what: &str, outcome: anyhow::Result<T>) -> Result<T, RequestFailure> {
     let remedy = "check the file, or set MNEMOSCOPE_STATE to another folder";
-    result.map_err(|why| RequestFailure::new("Saved places", format!("{why:#}"), remedy))
-}
-
-/// The saved places of a database.
-pub fn places(store: &Store) -> Result<Vec<KeptPlace>, RequestFailure> {
-    kept(KeptPlace::load(store.location()))
-}
-
-/// Saves a place. Returns all saved places.
-pub fn keep_place(store: &Store, place: &KeptPlace) -> Result<Vec<KeptPlace>, RequestFailure> {
-    kept(place.keep(store.location()))
-}
-
-/// Deletes a saved place. Returns the others.
-pub fn forget_place(store: &Store, name: &str) -> Result<Vec<KeptPlace>, RequestFailure> {
-    kept(KeptPlace::forget(store.location(), name))
+    outcome.map_err(|why| RequestFailure::new(what, format!("{why:#}"), remedy))
 }
 
 /// State that a session found when it began.

@@ -45,7 +45,6 @@ async fn open(path: &Path) -> Result<(), RequestFailure> {
     ended.map(drop).map_err(|error| not_opened(&error))
 }
 
-/// The command of the user's editor.
 fn command() -> String {
     let named = ["VISUAL", "EDITOR"].iter().find_map(|name| env::var(name).ok().filter(|v| !v.trim().is_empty()));
     named.unwrap_or_else(|| DEFAULT.to_owned())

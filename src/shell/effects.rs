@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::change::{self, Plans};
-use super::damage::Salvage;
+use super::damage::{PastPlace, Salvage};
 use super::erase::Erasures;
 use super::live::RenewalPace;
 use super::replies::ReplySender;
@@ -17,15 +17,19 @@ use super::{
     study, tables,
 };
 use crate::change::Author;
-use crate::change::plan::past::Moment;
+use crate::change::plan::past::{AsOf, Moment};
+use crate::config::Kept as _;
 use crate::console::core::request::TriedDatabase;
 use crate::console::core::{Effect, Message, Proposal, Reply, Request, RequestFailure, Ticket};
 use crate::job::backfill::BackfillArguments;
 use crate::job::plan::JobWish;
 use crate::lab::people;
 use crate::memory::Entity;
+use crate::memory::findings::Mute;
+use crate::memory::kept::KeptPlace;
 use crate::memory::mask::Mask;
-use crate::store::{Store, Target};
+use crate::recall::inquiry::SavedQuestion;
+use crate::store::{EngineFault, Store, Target};
 
 /// Context of a task: the database, plans, settings, and the request that it answers.
 #[derive(Clone)]
@@ -38,6 +42,8 @@ struct Worker {
     looked: Arc<Store>,
     /// Whether the rows shown are those of a moment in the past, which does not change.
     past: bool,
+    /// Place of the database of the past.
+    view: PastPlace,
     plans: Plans,
     erasures: Erasures,
     actor: String,
@@ -79,15 +85,44 @@ impl Worker {
     /// As [`Worker::answer`]. A read that meets a damaged page is repeated on a copy of what can be read.
     async fn answer_past_damage(mut self, request: Request) -> Reply {
         let mut reply = self.answer(request.clone()).await;
-        let Some(copy) = self.salvage.instead(&self.store, &mut reply).await else { return reply };
+        if !reply.failure_mut().is_some_and(|failure| failure.is_damage) {
+            return reply;
+        }
+        let Some(copy) = self.salvage.instead(&self.store).await else { return reply };
         (self.seen, self.looked, self.past) = (copy.looking(), copy.looking(), false);
         self.store = copy;
         self.answer(request).await
     }
 
+    /// Shows rows as of a moment from now on, or the current ones.
+    async fn look_back(&self, moment: Option<Moment>) -> Result<Option<Box<AsOf>>, RequestFailure> {
+        let (view, as_of) = change::look_back(&self.store, moment).await?.unzip();
+        *self.view.lock().unwrap_or_else(PoisonError::into_inner) = view.map(Arc::new);
+        Ok(as_of.map(Box::new))
+    }
+
+    /// Reads the handles of the people in the database, for a console that masks them.
+    async fn people(&self) -> Message {
+        let mut read = people::handles(&self.store).await;
+        if read.as_ref().is_err_and(|error| error.fault() == Some(EngineFault::Damaged))
+            && let Some(copy) = self.salvage.instead(&self.store).await
+        {
+            read = people::handles(&copy).await;
+        }
+        match read {
+            Ok(handles) => Message::People(handles),
+            Err(error) => Message::Failed(RequestFailure::new(
+                "The names of people could not be read",
+                format!("{error}; rows are masked, but an error may name someone"),
+                "turn masking off and on to try again",
+            )),
+        }
+    }
+
     /// Executes a request and returns its last reply.
     async fn answer(&self, request: Request) -> Reply {
         let (store, seen) = (&*self.store, &*self.seen);
+        let location = store.location();
         let erasing = |what: &str, count| self.tell(Reply::Erasing(what.to_owned(), count));
         match request {
             Request::LoadStatus => Reply::Status(load::status(store).await),
@@ -99,6 +134,7 @@ impl Worker {
             Request::LoadDetail(entity, key) => Reply::Detail(load::detail(&self.seen_of(entity), entity, &key).await),
             Request::LoadWork => Reply::Work(home::work(store).await),
             Request::LoadNames(wanted) => Reply::Named(load::names(seen, wanted).await),
+            Request::LookBack(moment) => Reply::LookedBack(self.look_back(moment).await),
             Request::LoadHolds => Reply::Holds(load::holds(store).await),
             Request::Watch(_) if self.past => std::future::pending().await,
             Request::Watch(query) => {
@@ -160,13 +196,16 @@ impl Worker {
             }
             Request::LoadGrowth(name) => Reply::Grown(tables::growth(store, &name).await),
             Request::DraftLayout => Reply::Drafted(tables::draft(store).await),
-            Request::LoadPlaces => Reply::Places(desk::places(store)),
-            Request::KeepPlace(place) => Reply::Places(desk::keep_place(store, &place)),
-            Request::ForgetPlace(name) => Reply::Places(desk::forget_place(store, &name)),
+            Request::LoadPlaces => Reply::Places(desk::kept("Saved places", KeptPlace::load(location))),
+            Request::KeepPlace(place) => Reply::Places(desk::kept("Saved places", place.keep(location))),
+            Request::ForgetPlace(name) => Reply::Places(desk::kept("Saved places", KeptPlace::forget(location, &name))),
             Request::Quote(kind, entity, id) => Reply::Quoted(health::quoted(store, kind, entity, &id).await),
-            Request::LoadMutes => Reply::Mutes(health::muted(store)),
-            Request::Mute(what, reason) => Reply::Mutes(health::mute(store, &what, &reason, &self.actor)),
-            Request::Unmute(what) => Reply::Mutes(health::unmute(store, &what)),
+            Request::LoadMutes => Reply::Mutes(desk::kept("What is muted could not be read", Mute::load(location))),
+            Request::Mute(what, reason) => {
+                let mute = Mute { what, reason, actor: self.actor.clone(), at: crate::change::now() };
+                Reply::Mutes(desk::kept("It was not muted", mute.keep(location)))
+            }
+            Request::Unmute(what) => Reply::Mutes(desk::kept("It is still muted", Mute::forget(location, &what))),
             Request::LoadMigrations => Reply::Migrations(health::migrations(store).await),
             Request::LoadJobs => Reply::Jobs(job::offers(store, self.plans.given()).await),
             Request::AskJob(name, ask) => Reply::JobAsked(job::ask(store, &name, ask).await),
@@ -176,7 +215,7 @@ impl Worker {
 
     /// The same for requests with progress reports, and for those about state kept outside of the database.
     async fn answer_at_length(&self, request: Request) -> Reply {
-        let (store, seen) = (&*self.store, &*self.seen);
+        let (location, seen) = (self.store.location(), &*self.seen);
         match request {
             Request::Export(export) => {
                 let told = |rows| self.tell(Reply::Exporting(rows));
@@ -194,19 +233,23 @@ impl Worker {
                 let told = |doing| self.tell(Reply::Recalling(doing));
                 Reply::Recalled(recall::rank(seen, &self.embedding, &inquiry, &at, told).await)
             }
-            Request::SaveQuery(saved) => Reply::Saved(recall::save(store, &saved)),
-            Request::ForgetQuery(name) => Reply::Saved(recall::forget(store, &name)),
-            _ => Reply::Saved(recall::saved(store)),
+            Request::SaveQuery(saved) => {
+                Reply::Saved(recall::saved("The question was not saved", saved.keep(location)))
+            }
+            Request::ForgetQuery(name) => {
+                let left = SavedQuestion::forget(location, &name);
+                Reply::Saved(recall::saved("The question was not forgotten", left))
+            }
+            _ => Reply::Saved(recall::saved("The saved questions were not read", SavedQuestion::load(location))),
         }
     }
 }
 
-/// Tasks under way.
 pub struct Tasks {
     /// Replaced when the database is reopened.
     store: Arc<Mutex<Arc<Store>>>,
     /// The database of the past, while it is shown.
-    past: Arc<Mutex<Option<Arc<Store>>>>,
+    past: PastPlace,
     /// Another database, opened in order to show it.
     beside: Arc<Mutex<Option<(Store, Door)>>>,
     doors: Doors,
@@ -259,18 +302,15 @@ impl Tasks {
         }
     }
 
-    /// Sends a message to the core.
     pub fn reply(&self, message: Message) {
         self.replies.send(message);
     }
 
     /// Reads the handles of the people in the database.
     pub async fn people(&self) -> Message {
-        let store = Arc::clone(&self.store.lock().unwrap_or_else(PoisonError::into_inner));
-        people(&store).await
+        self.worker(Ticket::default()).people().await
     }
 
-    /// Starts several.
     pub fn start_all(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             self.start(effect);
@@ -296,7 +336,6 @@ impl Tasks {
                 });
             }
             Effect::Ask(ticket, Request::TryDatabase(name)) => self.try_database(ticket, name),
-            Effect::Ask(ticket, Request::LookBack(moment)) => self.look_back(ticket, moment),
             Effect::Ask(ticket, Request::RunJob { name, resume, reason }) => self.run_job(ticket, name, resume, reason),
             Effect::Ask(ticket, request) => {
                 let worker = self.worker(ticket);
@@ -310,7 +349,7 @@ impl Tasks {
             }
             Effect::LoadPeople => {
                 let (worker, replies) = (self.worker(Ticket::default()), self.replies.clone());
-                tokio::spawn(async move { replies.send(people(&worker.store).await) });
+                tokio::spawn(async move { replies.send(worker.people().await) });
             }
             Effect::Cancel(ticket) => {
                 if let Some(task) = self.running.remove(&ticket) {
@@ -341,6 +380,7 @@ impl Tasks {
         let past = self.past.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Worker {
             past: past.is_some(),
+            view: Arc::clone(&self.past),
             seen: past.unwrap_or_else(|| store.looking()),
             looked: store.looking(),
             store,
@@ -369,7 +409,7 @@ impl Tasks {
                 let door = (doors.door)(name.clone()).await.map_err(failed)?;
                 let store = door.store().await.map_err(|error| failed(error.to_string()))?;
                 let location = store.location().to_owned();
-                let is_other = here.is_replaced() || here.is_partial() || shape(&store) != shape(&here);
+                let is_other = here.is_replaced() || here.unread().is_some() || shape(&store) != shape(&here);
                 let replaces = store.place() == here.place() && is_other;
                 *place.lock().unwrap_or_else(PoisonError::into_inner) = Some((store, door));
                 Ok(TriedDatabase { location, replaces })
@@ -386,20 +426,6 @@ impl Tasks {
     /// The database that was opened in addition to this one.
     pub fn beside(&self) -> Option<(Store, Door)> {
         self.beside.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// Shows rows as of a moment from now on, or the current ones.
-    fn look_back(&mut self, ticket: Ticket, moment: Option<Moment>) {
-        let (worker, place) = (self.worker(ticket), Arc::clone(&self.past));
-        self.spawn(ticket, async move {
-            let looked = change::look_back(&worker.store, moment).await;
-            let looked = looked.map(|found| {
-                let (view, as_of) = found.unzip();
-                *place.lock().unwrap_or_else(PoisonError::into_inner) = view.map(Arc::new);
-                as_of.map(Box::new)
-            });
-            Message::Reply(ticket, Reply::LookedBack(looked))
-        });
     }
 
     fn run_job(&mut self, ticket: Ticket, name: String, resume: bool, reason: Option<String>) {
@@ -492,18 +518,6 @@ impl Tasks {
             replies.send(work.await);
         });
         self.running.insert(ticket, task);
-    }
-}
-
-/// Reads the handles of the people in a database, for a console that masks them.
-pub async fn people(store: &Store) -> Message {
-    match people::handles(store).await {
-        Ok(handles) => Message::People(handles),
-        Err(error) => Message::Failed(RequestFailure::new(
-            "The names of people could not be read",
-            format!("{error}; rows are masked, but an error may name someone"),
-            "turn masking off and on to try again",
-        )),
     }
 }
 

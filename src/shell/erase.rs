@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::change::failure_of;
 use crate::change::plan::erasure::{ErasureChoice, ErasureOutcome, Preview, UnfinishedErasure};
-use crate::change::purge::{self, Desk, KeptSearch, KeptSession, NewDecisions, PurgeOptions, PurgePlan, Sink};
+use crate::change::purge::{
+    self, Desk, KeptSearch, KeptSession, NewDecisions, Progress, PurgeOptions, PurgePlan, Sink,
+};
 use crate::change::{Author, ChangeError, anchor, suppress};
 use crate::config;
 use crate::console::core::{RequestFailure, Ticket};
@@ -58,7 +60,6 @@ impl Erasures {
             Some(LastSearch { database, given, choice, found });
     }
 
-    /// Drops the plan with this number.
     pub fn forget(&self, ticket: Ticket) {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner).take_if(|(number, _)| *number == ticket);
     }
@@ -131,6 +132,16 @@ pub async fn whereabouts(
     found.await.map(Box::new).map_err(|error| failure_of("Could not find out where the person is", &error))
 }
 
+/// The key of the suppression list and the folder for sessions and receipts.
+pub fn desk<'a>(author: &'a Author, progress: Progress<'a>) -> Result<Desk<'a>, ChangeError> {
+    let kept = |e: &dyn std::fmt::Display| {
+        ChangeError::Refused(format!("the key of the suppression list cannot be kept: {e}"))
+    };
+    let key = config::erasure_key(true).map_err(|e| kept(&e))?.ok_or_else(|| kept(&"it was not made"))?;
+    let folder = config::state_folder().ok_or_else(|| kept(&"there is no state folder: set MNEMOSCOPE_STATE"))?;
+    Ok(Desk { folder, key, author, progress, forget_kept: &config::desk::forget_kept })
+}
+
 /// Erases a person; `told` gets the progress.
 pub async fn run(
     store: &Store,
@@ -142,20 +153,15 @@ pub async fn run(
 ) -> Result<Box<ErasureOutcome>, RequestFailure> {
     let mut bundle = None;
     let done = async {
-        let kept = |e: &dyn std::fmt::Display| {
-            ChangeError::Refused(format!("the key of the suppression list cannot be kept: {e}"))
-        };
-        let key = config::erasure_key(true).map_err(|e| kept(&e))?.ok_or_else(|| kept(&"it was not made"))?;
-        let folder = config::state_folder().ok_or_else(|| kept(&"there is no state folder: set MNEMOSCOPE_STATE"))?;
+        let desk = desk(author, told)?;
         let exported = if choice.export && !resume {
-            let to = folder.join("bundles").join(crate::change::new_id());
-            let (_, sha256) = purge::bundle(store, given, &[], Sink::Folder(&to)).await?;
+            let to = desk.folder.join("bundles").join(crate::change::new_id());
+            let (_, sha256) = purge::bundle(store, given, &PurgeOptions::default(), Sink::Folder(&to)).await?;
             bundle = Some(to.display().to_string());
             Some(sha256)
         } else {
             None
         };
-        let desk = Desk { folder, key, author, progress: told, forget_kept: &config::desk::forget_kept };
         // A run is resumed here with its original choices.
         let as_asked = resume.then(NewDecisions::default);
         let mut receipt = purge::run(store, given, &options(choice), as_asked.as_ref(), &desk, exported).await?;

@@ -5,9 +5,8 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use super::load;
-use crate::console::core::RequestFailure;
 use crate::console::core::request::Export;
-use crate::console::core::window::RowKey;
+use crate::console::core::{RequestFailure, RowKey};
 use crate::ground::private_file::PrivateFile;
 use crate::memory::mask::Mask;
 use crate::memory::query::{PageStart, Query};

@@ -8,19 +8,17 @@ use crate::change;
 use crate::change::findings::{self, BriefLimit, FindingNews, FindingRequest};
 use crate::change::migrate::{self, DoneMigration, MigrationState};
 use crate::change::plan::migration::PendingMigration;
-use crate::config::{self, Kept as _, desk};
-use crate::console::core::RequestFailure;
-use crate::console::core::request::Reply;
+use crate::config::{self, desk};
+use crate::console::core::{Reply, RequestFailure};
 use crate::console::screens::findings::LookNews;
 use crate::console::screens::migrations::{MigrationItem, MigrationList, MigrationStanding};
 use crate::memory::Entity;
-use crate::memory::findings::{EarlierLook, Mute, NotApplicable, OffendingQuote, quote};
+use crate::memory::findings::{EarlierLook, NotApplicable, OffendingQuote, quote};
 use crate::store::Store;
 
 use super::change::failure_of;
 use super::load;
 
-/// Examples of each finding.
 const EXAMPLES: usize = 50;
 
 /// Limits of a look that runs beside other work: enough for a hundred thousand episodes.
@@ -73,28 +71,6 @@ pub async fn quoted(
     Ok(row.and_then(|row| quote(kind, &row)))
 }
 
-/// Lists the muted kinds and rows, with the reasons.
-pub fn muted(store: &Store) -> Result<Vec<Mute>, RequestFailure> {
-    Mute::load(store.location()).map_err(|why| unkept("What is muted could not be read", &why))
-}
-
-/// Mutes a kind or a row. Returns all current mutes.
-pub fn mute(store: &Store, what: &str, reason: &str, actor: &str) -> Result<Vec<Mute>, RequestFailure> {
-    let (what, reason, actor) = (what.to_owned(), reason.to_owned(), actor.to_owned());
-    let mute = Mute { what, reason, actor, at: change::now() };
-    mute.keep(store.location()).map_err(|why| unkept("It was not muted", &why))
-}
-
-/// Unmutes a kind or a row. Returns all current mutes.
-pub fn unmute(store: &Store, what: &str) -> Result<Vec<Mute>, RequestFailure> {
-    Mute::forget(store.location(), what).map_err(|why| unkept("It is still muted", &why))
-}
-
-fn unkept(what: &str, why: &anyhow::Error) -> RequestFailure {
-    RequestFailure::new(what, format!("{why:#}"), "check the file, or set MNEMOSCOPE_STATE to another folder")
-}
-
-/// Reads the state of the migrations.
 pub async fn migrations(store: &Store) -> Result<Box<MigrationList>, RequestFailure> {
     let state = migrate::state(store).await;
     let state = state.map_err(|e| failure_of("The migrations could not be read", &e))?;

@@ -20,7 +20,6 @@ const MOST: u64 = 1 << 20;
 /// Most databases in it.
 const DATABASES: usize = 500;
 
-/// Reads the work that waits for someone.
 pub async fn work(store: &Store) -> Result<Box<WaitingWork>, RequestFailure> {
     let failed = |e: crate::store::StoreError| load::failure("What waits could not be read", &e);
     let runs = store.records().jobs().await.map_err(failed)?;
@@ -56,7 +55,6 @@ fn path() -> Option<PathBuf> {
 
 /// Reads the times of the last visits, canonical, by the location of the database. Entries of earlier versions with
 /// relative paths are left out.
-#[must_use]
 pub fn kept() -> BTreeMap<String, String> {
     let bytes = path().and_then(|path| input_file::read(&path, MOST).ok()).unwrap_or_default();
     let written: BTreeMap<String, String> = serde_json::from_slice(&bytes).unwrap_or_default();

@@ -7,15 +7,13 @@ use tokio::sync::watch;
 use super::change::{failure, failure_of};
 use super::replies::ReplySender;
 use crate::change::{Author, ChangeError, Plan, anchor};
-use crate::console::core::request::Reply;
-use crate::console::core::{Message, RequestFailure, Ticket};
+use crate::console::core::{Message, Reply, RequestFailure, Ticket};
 use crate::console::screens::jobs::JobAsk;
 use crate::job::backfill::{self, BackfillArguments, BackfillKind};
 use crate::job::plan::{JobBeat, JobMove, JobOffer, JobProgress, JobReceipt, JobSettings, JobWish};
 use crate::job::{self, JobEntry, record};
 use crate::store::Store;
 
-/// Lists the jobs on offer.
 pub async fn offers(store: &Store, given: &BackfillArguments) -> Result<Vec<JobOffer>, RequestFailure> {
     backfill::offers(store, given).await.map_err(|e| failure_of("The list of jobs could not be read", &e))
 }
@@ -32,15 +30,11 @@ pub async fn plan(store: &Store, name: &str, given: &BackfillArguments) -> Resul
     job::look(store, &*job).await
 }
 
-/// A run that a task is to do.
 pub struct ShellRun {
-    /// Number of the request.
     pub ticket: Ticket,
-    /// Name of the backfill.
     pub name: String,
     /// An unfinished run is resumed.
     pub resume: bool,
-    /// Arguments of the backfill.
     pub given: BackfillArguments,
     /// Person who starts the run, and the reason.
     pub author: Author,
@@ -54,7 +48,8 @@ pub async fn run(
     replies: ReplySender,
 ) -> Result<Box<JobReceipt>, RequestFailure> {
     let ShellRun { ticket, name, resume, given, author } = run;
-    let failed = |e: ChangeError| failure(&name, &e);
+    // Batches before the failure stay.
+    let failed = |e: ChangeError| failure_of(&format!("Not finished: {name}"), &e);
     let given = given.as_begun(&store, &name).await.map_err(failed)?;
     let job = named(&name).and_then(|kind| kind.job_as(&store, &given)).map_err(failed)?;
     let entry = if resume { JobEntry::Resume } else { JobEntry::Begin };

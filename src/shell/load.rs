@@ -2,10 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::console::core::RequestFailure;
 use crate::console::core::names::name_columns;
-use crate::console::core::request::{Content, Related, Relation, RowCount};
-use crate::console::core::window::RowKey;
+use crate::console::core::request::RowCount;
+use crate::console::core::{Content, Related, Relation, RequestFailure, RowKey};
 use crate::console::screens::find::messages::FoundRows;
 use crate::lab::LabError;
 use crate::memory::query::{PAGE, Page, PageStart, Query, StoreStatus};
@@ -13,7 +12,6 @@ use crate::memory::search::Search;
 use crate::memory::{Entity, Row};
 use crate::store::{EngineFault, Store, StoreError};
 
-/// A failure of the store for people.
 pub fn failure(what: &str, error: &StoreError) -> RequestFailure {
     let remedy = match error {
         StoreError::Missing { remedy, .. } => remedy.clone(),
@@ -40,31 +38,27 @@ pub fn failure(what: &str, error: &StoreError) -> RequestFailure {
             None => None,
         },
     };
-    // The message of an engine names its code.
-    let passes = error.is_lost() || error.fault() == Some(EngineFault::Locked);
-    RequestFailure { what: what.to_owned(), message: error.to_string(), code: None, remedy, passes }
+    RequestFailure {
+        remedy,
+        passes: error.is_lost() || error.fault() == Some(EngineFault::Locked),
+        is_damage: error.fault() == Some(EngineFault::Damaged),
+        // The message of an engine names its code.
+        ..RequestFailure::bare(what, error.to_string())
+    }
 }
 
 /// A failure of a rule of recall, or of the store beneath it, for people.
 pub fn failure_of_lab(what: &str, error: &LabError) -> RequestFailure {
     match error {
         LabError::Store(error) => failure(what, error),
-        other => RequestFailure {
-            what: what.to_owned(),
-            message: other.to_string(),
-            code: None,
-            remedy: None,
-            passes: false,
-        },
+        other => RequestFailure::bare(what, other.to_string()),
     }
 }
 
-/// The state of the database.
 pub async fn status(store: &Store) -> Result<Box<StoreStatus>, RequestFailure> {
     store.report().status().await.map(Box::new).map_err(|e| failure("The state of the database could not be read", &e))
 }
 
-/// A page of a list.
 pub async fn page(store: &Store, query: &Query) -> Result<Page, RequestFailure> {
     store.page(query).await.map_err(|e| failure("The list could not be read", &e))
 }
@@ -154,7 +148,6 @@ pub async fn found(
     Ok(FoundRows { rows: page.rows, next: page.next })
 }
 
-/// Rows related to one.
 pub async fn related(store: &Store, relations: Vec<(String, Relation)>) -> Result<Vec<Related>, RequestFailure> {
     let failed = |e: StoreError| failure("Related rows could not be read", &e);
     let mut groups = Vec::new();

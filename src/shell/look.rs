@@ -47,7 +47,6 @@ impl LookChoices {
         self.guessed.then_some(if remote { REMOTE_ANSWER } else { ANSWER })
     }
 
-    /// Name of the theme in use.
     pub fn name(&self) -> &str {
         &self.name
     }

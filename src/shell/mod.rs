@@ -37,10 +37,10 @@ use futures::StreamExt as _;
 use futures::future::{BoxFuture, join_all};
 use tokio::sync::mpsc;
 
-use crate::console::core::key_map::KeyMap;
-use crate::console::core::message::SwitchStep;
 use crate::console::core::request::KnownDatabase;
-use crate::console::core::{ConsoleSettings, EditorEnd, Effect, Message, OpenedDatabase, RequestFailure};
+use crate::console::core::{
+    ConsoleSettings, EditorEnd, Effect, KeyMap, Message, OpenedDatabase, RequestFailure, SwitchStep,
+};
 use crate::console::{Drawn, Model, Painter, update};
 use crate::layout::BoundSource;
 use crate::layout::recognise::Attachment;
@@ -59,6 +59,7 @@ use open::OpenDatabases;
 use replies::ReplySender;
 use terminal::{SignalListener, TerminalScreen, TerminalSignal};
 
+pub use erase::desk as erasure_desk;
 pub use home::kept as looked_at;
 pub use recall::Embedding;
 pub use terminal::end_on_panic;
@@ -223,7 +224,7 @@ fn opened(store: &Store, profile: Option<&String>, production: bool) -> OpenedDa
         production,
         looked: home::looked(store),
         found_before: crate::config::desk::last_findings(store.location()),
-        damage: if store.is_partial() { store.notes().to_vec() } else { Vec::new() },
+        unread: store.unread().map(<[_]>::to_vec),
         tables: store.recognised().sources.iter().map(|source| (source.entity, table_of(source).title())).collect(),
         unfilled: columns_without(store, |source, name| source.derives(name) || !source.column(name).is_empty()),
         fixed: columns_without(store, can_set),
@@ -453,7 +454,6 @@ impl<'s> Console<'s> {
         Ok(())
     }
 
-    /// Shows an open database.
     async fn show(&mut self, database: u64) {
         let left = self.open.here_mut();
         let arrival = left.model.leave();

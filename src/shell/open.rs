@@ -3,9 +3,8 @@
 use super::desk::FoundDesk;
 use super::effects::Tasks;
 use crate::console::Model;
-use crate::console::core::context::OpenBeside;
+use crate::console::core::OpenBeside;
 
-/// An open database.
 pub struct OpenDatabase {
     /// Number in this session.
     pub id: u64,
@@ -15,7 +14,6 @@ pub struct OpenDatabase {
     pub model: Model,
     /// State that earlier sessions left.
     pub found: FoundDesk,
-    /// Tasks that run on it.
     pub tasks: Tasks,
 }
 
@@ -32,7 +30,6 @@ impl OpenDatabases {
         OpenDatabases { all: vec![OpenDatabase { id, shown: 0, model, found, tasks }], here: 0, shown: 0 }
     }
 
-    /// The database shown.
     pub fn here(&self) -> &OpenDatabase {
         &self.all[self.here]
     }
@@ -42,7 +39,6 @@ impl OpenDatabases {
         &mut self.all[self.here]
     }
 
-    /// All open databases.
     pub fn all(&self) -> &[OpenDatabase] {
         &self.all
     }
@@ -58,7 +54,6 @@ impl OpenDatabases {
         after.iter().skip(1).chain(before).map(|open| open.model.beside(open.id, open.shown)).collect()
     }
 
-    /// Adds a database under a number.
     pub fn add(&mut self, id: u64, (model, found, tasks): (Model, FoundDesk, Tasks)) {
         self.all.push(OpenDatabase { id, shown: 0, model, found, tasks });
     }
@@ -72,7 +67,6 @@ impl OpenDatabases {
         }
     }
 
-    /// Removes a database that is not shown.
     pub fn take(&mut self, id: u64) -> Option<OpenDatabase> {
         let here = self.here().id;
         let at = self.all.iter().position(|open| open.id == id && id != here)?;
@@ -81,7 +75,6 @@ impl OpenDatabases {
         Some(taken)
     }
 
-    /// Number of the database that was shown before this one.
     pub fn shown_before(&self) -> Option<u64> {
         let here = self.here().id;
         self.all.iter().filter(|open| open.id != here).max_by_key(|open| open.shown).map(|open| open.id)

@@ -1,8 +1,7 @@
 //! Messages for users who end the console during a write: the running operation, and its result.
 
 use crate::console::Model;
-use crate::console::core::change::{AppliedPlan, Refusal};
-use crate::console::core::{Reply, Ticket};
+use crate::console::core::{AppliedPlan, Refusal, Reply, Ticket};
 
 /// Describes the result of a request that was answered after the last frame; `None` if it wrote nothing.
 pub fn outcome(model: &mut Model, ticket: Ticket, mut reply: Reply) -> Option<String> {

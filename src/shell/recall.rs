@@ -68,21 +68,8 @@ fn failure(error: &LabError) -> RequestFailure {
     super::load::failure_of_lab("The situation was not ranked", error)
 }
 
-/// The saved questions of a database.
-pub fn saved(store: &Store) -> Result<Vec<SavedQuestion>, RequestFailure> {
-    SavedQuestion::load(store.location()).map_err(|why| unkept("The saved questions were not read", &why))
-}
-
-/// Saves a question. Returns all saved questions.
-pub fn save(store: &Store, saved: &SavedQuestion) -> Result<Vec<SavedQuestion>, RequestFailure> {
-    saved.keep(store.location()).map_err(|why| unkept("The question was not saved", &why))
-}
-
-/// Deletes a saved question. Returns the others.
-pub fn forget(store: &Store, name: &str) -> Result<Vec<SavedQuestion>, RequestFailure> {
-    SavedQuestion::forget(store.location(), name).map_err(|why| unkept("The question was not forgotten", &why))
-}
-
-fn unkept(what: &str, why: &anyhow::Error) -> RequestFailure {
-    RequestFailure::new(what, format!("{why:#}"), "fix or remove that file; it does not affect databases")
+/// The outcome of reading or writing the file of saved questions.
+pub fn saved(what: &str, outcome: anyhow::Result<Vec<SavedQuestion>>) -> Result<Vec<SavedQuestion>, RequestFailure> {
+    let remedy = "fix or remove that file; it does not affect databases";
+    outcome.map_err(|why| RequestFailure::new(what, format!("{why:#}"), remedy))
 }

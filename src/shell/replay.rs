@@ -21,25 +21,9 @@ const TEXT: usize = 2_000;
 
 /// Columns of an episode that are shown or copied.
 const COLUMNS: &[&str] = &[
-    "id",
-    "agent_id",
-    "user_id",
-    "session_id",
-    "parent_id",
-    "title",
-    "summary",
-    "observation",
-    "topic",
-    "domain",
-    "status",
-    "outcome",
-    "started_at",
-    "ended_at",
-    "duration_seconds",
-    "canvas_action_count",
-    "feedback_score",
-    "utility",
-    "workflow_name",
+    "id", "agent_id", "user_id", "session_id", "parent_id", "title", "summary", "observation", "topic", "domain",
+    "status", "outcome", "started_at", "ended_at", "duration_seconds", "canvas_action_count", "feedback_score",
+    "utility", "workflow_name",
 ];
 
 /// The episodes in order of time, with probable parents.

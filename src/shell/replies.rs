@@ -7,14 +7,12 @@ use crate::console::core::Message;
 /// Sender of the replies of one database's tasks.
 #[derive(Clone)]
 pub struct ReplySender {
-    /// Number of the database.
     pub database: u64,
     /// Messages of all databases, each with the number of its own.
     pub all: UnboundedSender<(u64, Message)>,
 }
 
 impl ReplySender {
-    /// Sends a message to the model of the database.
     pub fn send(&self, message: Message) {
         // The receiver is gone only after the console has ended.
         let _ = self.all.send((self.database, message));

@@ -9,7 +9,6 @@ use crate::memory::query::CountKind;
 use crate::store::Store;
 use crate::store::raw_table::{RawQuery, RawTable};
 
-/// Lists the tables of the database.
 pub async fn tables(store: &Store) -> Result<Vec<TableEntry>, RequestFailure> {
     let tables = store.raw().raw_tables().await;
     let tables = tables.map_err(|e| failure("The tables could not be read", &e))?;
@@ -30,7 +29,6 @@ fn entry(table: RawTable) -> TableEntry {
     }
 }
 
-/// A page of a table's rows.
 pub async fn rows(store: &Store, name: &str, after: Option<String>) -> Result<TablePage, RequestFailure> {
     const PREVIEW: usize = 400;
     let what = "The rows of the table could not be read";
@@ -50,7 +48,6 @@ pub async fn growth(store: &Store, name: &str) -> Result<Result<TableGrowth, Str
     grown.await.map_err(|e| failure("The growth of the table could not be counted", &e))
 }
 
-/// A layout drafted for the database.
 pub async fn draft(store: &Store) -> Result<String, RequestFailure> {
     let what = "No layout was drafted";
     let tables = store.raw().sampled_tables().await.map_err(|e| failure(what, &e))?;

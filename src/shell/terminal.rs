@@ -221,7 +221,6 @@ impl TerminalScreen {
         self.terminal.resize(Rect::from((Position::ORIGIN, size)))
     }
 
-    /// Writes a sequence and flushes.
     pub fn write(&mut self, sequence: &str) -> io::Result<()> {
         let out = self.terminal.backend_mut();
         write!(out, "{sequence}")?;
@@ -372,7 +371,6 @@ impl SignalListener {
         Ok(())
     }
 
-    /// The next signal.
     pub async fn next(&mut self) -> TerminalSignal {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
         tokio::select! {

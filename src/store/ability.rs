@@ -77,7 +77,6 @@ pub struct RefusedAbilities(Mutex<BTreeMap<ServerAbility, String>>);
 
 impl RefusedAbilities {
     /// Whether the server has refused an ability before; it is then not tried again.
-    #[must_use]
     pub fn has(&self, ability: ServerAbility) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&ability)
     }
@@ -119,7 +118,6 @@ impl RefusedAbilities {
     }
 
     /// The refused abilities as missing capabilities.
-    #[must_use]
     pub fn capabilities(&self) -> Vec<Capability> {
         let refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let missing = |(ability, reason): (&ServerAbility, &String)| {
@@ -146,7 +144,6 @@ fn is_refusal(error: &sqlx::Error) -> bool {
 
 impl StoreError {
     /// The message of a PostgreSQL server for a value that does not fit its column's type; `None` for other errors.
-    #[must_use]
     pub fn unfit_value(&self) -> Option<String> {
         match self {
             StoreError::Engine(error @ sqlx::Error::Database(e)) => {
@@ -161,7 +158,6 @@ impl StoreError {
     }
 
     /// The message of a PostgreSQL server that does not know or does not allow a statement; `None` for other errors.
-    #[must_use]
     pub fn refusal(&self) -> Option<String> {
         match self {
             StoreError::Engine(error @ sqlx::Error::Database(e)) => {

@@ -30,25 +30,21 @@ enum BatchTarget<'t> {
 
 impl<'t> BatchTaker<'t> {
     /// Creates a taker that passes each row on as it comes.
-    #[must_use]
     pub fn rows(each: &'t mut TakeEach<'t, RawRow>) -> Self {
         BatchTaker { target: BatchTarget::Rows(each), has_taken: false, is_tallied: false }
     }
 
     /// Creates a taker that sends batches when there is room.
-    #[must_use]
     pub fn ahead(give: &'t Sender<Vec<RawRow>>) -> Self {
         BatchTaker { target: BatchTarget::Ahead(give), has_taken: false, is_tallied: false }
     }
 
     /// Counts its rows among those that this process has read.
-    #[must_use]
     pub fn tallied(self) -> Self {
         BatchTaker { is_tallied: true, ..self }
     }
 
     /// Whether any batch has arrived.
-    #[must_use]
     pub fn has_taken(&self) -> bool {
         self.has_taken
     }

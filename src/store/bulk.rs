@@ -61,7 +61,6 @@ pub struct BulkTable {
 
 impl BulkTable {
     /// Number of rows that fit in one statement.
-    #[must_use]
     pub fn rows_per_statement(&self) -> usize {
         (VALUES_PER_STATEMENT / self.columns.len().max(1)).max(1)
     }
@@ -89,7 +88,6 @@ pub struct BulkBatch {
 
 impl BulkBatch {
     /// Number of rows.
-    #[must_use]
     pub fn rows(&self) -> usize {
         self.values.len() / self.table.columns.len().max(1)
     }

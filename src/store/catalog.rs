@@ -156,7 +156,7 @@ fn sqlite_column(row: &RawRow) -> CatalogColumn {
 
 /// Query that every server supports: the tables with their numbers, names and row estimates.
 const TABLES: &str = "SELECT c.oid::bigint, n.nspname::text, c.relname::text, pg_table_is_visible(c.oid), \
-     c.reltuples::bigint, c.relkind = 'p', c.relrowsecurity, c.relkind IN ('r', 'm'), c.relpersistence = 'u' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+     c.reltuples::bigint, c.relkind = 'p', c.relrowsecurity, c.relkind IN ('r', 'm'), c.relpersistence = 'u', c.relkind = 'm' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
      ORDER BY 2, 3";
 
@@ -246,6 +246,7 @@ async fn read_postgres(
             // Before the first ANALYZE it is -1, or 0 up to PostgreSQL 13.
             estimate: integer(&row, 4).filter(|n| *n > 0),
             partitioned: flag(&row, 5),
+            derived: flag(&row, 9),
             places: places_postgres(flag(&row, 5), flag(&row, 7)),
             ..CatalogTable::default()
         });
@@ -308,6 +309,7 @@ async fn read_postgres(
     let parts = refusals.ask(sessions, ServerAbility::Parts, PARTS).await?.unwrap_or_default();
     let pair = |row: &RawRow| Some((*places.get(&integer(row, 0)?)?, *places.get(&integer(row, 1)?)?));
     let parts: Vec<(usize, usize)> = parts.iter().filter_map(pair).collect();
+    parts.iter().for_each(|(_, part)| catalog.tables[*part].derived = true);
     for at in 0..catalog.tables.len() {
         sum_of_parts(catalog, &parts, at);
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::fetched::{FetchedValue, RawRow, json_text, key_text};
+use super::fetched::{FetchedValue, RawRow, as_text, json_text, key_text};
 use super::select::{Projection, Slot, SlotTarget};
 use super::within;
 use crate::layout::{BoundColumn, BoundOrigin, BoundSource, Inside, StoredAs};
@@ -23,7 +23,6 @@ pub fn decoder(source: BoundSource, projection: Projection) -> impl Fn(RawRow) -
 }
 
 /// Decodes one raw row by the projection of its source. Texts that stay unchanged are moved out of it.
-#[must_use]
 pub fn decode(source: &BoundSource, projection: &Projection, raw: &mut RawRow) -> Row {
     let mut row = Row::empty(source.entity);
     let (mut raw_status, mut raw_outcome) = (None, None);
@@ -174,7 +173,7 @@ fn keep_raw_words(row: &mut Row, raw_status: Option<String>, raw_outcome: Option
 }
 
 /// Completes a feedback row: its source, its score by kind, and whether it counts in the aggregate.
-fn score(row: &mut Row, source: &BoundSource) {
+pub fn score(row: &mut Row, source: &BoundSource) {
     row.set("source", Value::from(source.label.clone()));
     if source.column("score").is_empty() {
         let score = row.text("kind").and_then(|kind| feedback::score(kind, row.get("rating").as_i64()));
@@ -190,11 +189,7 @@ fn stored_word(slot: &Slot, raw: &RawRow) -> Option<String> {
     if !slot.column.inside.is_whole() {
         return within::found(stored, &slot.column.inside).0.as_ref().and_then(word);
     }
-    match stored {
-        FetchedValue::Text(text) => Some(text.clone()),
-        FetchedValue::Integer(i) => Some(i.to_string()),
-        _ => None,
-    }
+    as_text(stored)
 }
 
 /// Converts a stored value, and returns the problem with it, if any.

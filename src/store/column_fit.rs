@@ -10,7 +10,6 @@ use crate::memory::time;
 
 impl ShapeColumn {
     /// Whether the column stores a value of another database unchanged, as far as the value shows.
-    #[must_use]
     pub fn takes(&self, engine: Engine, raw: &FetchedValue) -> bool {
         takes(engine, &self.base, raw)
     }

@@ -28,13 +28,11 @@ pub struct Companion {
 
 impl Companion {
     /// The companion at a path.
-    #[must_use]
     pub fn at(path: PathBuf) -> Self {
         Companion { exists: path.is_file(), path }
     }
 
     /// Returns the path of the companion's file if it does not exist yet; `None` if it does.
-    #[must_use]
     pub fn missing(&self) -> Option<&Path> {
         (!self.exists).then_some(&self.path)
     }
@@ -65,7 +63,6 @@ pub async fn make(path: &Path) -> Result<(), BulkError> {
 
 impl Store {
     /// The companion of this palace, existing or not; `None` if the database is not a palace.
-    #[must_use]
     pub fn companion(&self) -> Option<&Companion> {
         self.companion.as_ref()
     }

@@ -1,5 +1,6 @@
 //! Finds the named database, opens it read-only, and explains why if that fails.
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +18,7 @@ use super::file_state::stamp;
 use super::identity::{self, Identity};
 use super::migration::is_blank;
 use super::raw_file::{RawFiles, UnreadBytes};
-use super::salvage::{self, UnreadRows};
+use super::salvage;
 use super::server::{self, Server};
 use super::session::{Opener, Sessions};
 use super::sqlite_reader::{self, SqliteFile};
@@ -28,6 +29,7 @@ use crate::ground::input_file::{self, SETTINGS_BYTES};
 use crate::ground::private_file::PrivateFolder;
 use crate::ground::{location, server_words};
 use crate::layout::{Catalog, Engine, Layout, LayoutError, builtin, parse, recognise::unmet};
+use crate::memory::UnreadRows;
 use crate::memory::invocation::Invocation;
 
 /// Database to open.
@@ -42,7 +44,6 @@ pub enum Target {
 impl Target {
     /// Reads a path, `sqlite:PATH` and other URLs of files, a `postgres://` URL, or words such as `host=db dbname=memory`. What
     /// does not name one file for certain is taken as it is, and opening it says why.
-    #[must_use]
     pub fn parse(text: &str) -> Target {
         if server_words::is_url(text) || (server_words::is_server(text) && !Path::new(text).exists()) {
             return Target::Postgres(text.to_owned());
@@ -51,7 +52,6 @@ impl Target {
     }
 
     /// The same server with its password replaced; a file is unchanged.
-    #[must_use]
     pub fn with_password(self, password: &str) -> Target {
         match self {
             Target::File(path) => Target::File(path),
@@ -60,7 +60,6 @@ impl Target {
     }
 
     /// The target for display: without its password.
-    #[must_use]
     pub fn shown(&self) -> String {
         match self {
             Target::File(path) => location::shown(&path.display().to_string()),
@@ -239,8 +238,8 @@ fn lines(errors: &[LayoutError]) -> String {
 struct OpenedConnection {
     sessions: Sessions,
     notes: Vec<String>,
-    /// Whether rows are missing, because pages are damaged.
-    is_partial: bool,
+    /// Rows that are missing in a private copy of a damaged database; `None` for any other.
+    unread: Option<Vec<UnreadRows>>,
     /// Reason why nothing can be written, whatever the operator does; `None` if writing is possible.
     blocked: Option<String>,
     copy: Option<PrivateFolder>,
@@ -249,7 +248,7 @@ struct OpenedConnection {
 
 impl OpenedConnection {
     fn of(sessions: Sessions) -> Self {
-        OpenedConnection { sessions, notes: Vec::new(), is_partial: false, blocked: None, copy: None, companion: None }
+        OpenedConnection { sessions, notes: Vec::new(), unread: None, blocked: None, copy: None, companion: None }
     }
 }
 
@@ -364,7 +363,7 @@ impl Store {
             blocked,
             layouts,
             choice,
-            elsewhere: std::sync::OnceLock::new(),
+            uncovered: std::sync::OnceLock::new(),
             shapes: super::shape::TableShapes::default(),
             refusals: Arc::new(refusals),
             secret: options.secret,
@@ -377,8 +376,8 @@ impl Store {
             vectors: std::sync::Mutex::default(),
             foresight: None,
             replica: None,
-            is_partial: opened.is_partial,
-            _copy: opened.copy,
+            unread: opened.unread,
+            copy: opened.copy.map(Arc::new),
         })
     }
 }
@@ -636,7 +635,7 @@ async fn recovered_copy(
     Ok((copy, path, attached))
 }
 
-/// Opens a private copy of the rows that can be read, with notes on those that cannot.
+/// Opens a private copy of the rows that can be read, and lists those that cannot.
 async fn past_damage(
     path: &Path,
     attached: Attached,
@@ -648,18 +647,18 @@ async fn past_damage(
     let raw_files = RawFiles::through(options.program.clone());
     let (copy, main, attached) = recovered_copy(path, attached, &raw_files, &location).await?;
     let note = "read from a private copy as of now, past damaged pages".to_owned();
-    let (mut notes, mut is_partial) = (vec![note.clone()], false);
+    let mut unread: Vec<UnreadRows> = Vec::new();
     for file in with_attached(&main, &attached) {
         let (from, to) = (file.to_path_buf(), salvage::beside(file));
         let salvaged = spawn_blocking(move || salvage::salvage(&from, &to)).await;
-        let unread = salvaged.map_err(|e| failed(e.to_string()))?.map_err(|e| failed(e.to_string()))?;
-        is_partial |= !unread.is_empty();
-        notes.extend(unread.iter().map(UnreadRows::told));
+        unread.extend(salvaged.map_err(|e| failed(e.to_string()))?.map_err(|e| failed(e.to_string()))?);
     }
+    unread.sort_by_key(|lost| Reverse(lost.rows));
     let attached: Attached = attached.into_iter().map(|(file, schema)| (salvage::beside(&file), schema)).collect();
     let sessions = try_sqlite(&salvage::beside(&main), &attached, companion, options, false).await;
     let opened = OpenedConnection::of(sessions.map_err(|e| classify(&location, &e))?);
-    Ok(OpenedConnection { notes, is_partial, blocked: Some(note), copy: Some(copy), ..opened })
+    let notes = vec![note.clone()];
+    Ok(OpenedConnection { notes, unread: Some(unread), blocked: Some(note), copy: Some(copy), ..opened })
 }
 
 async fn try_sqlite(
@@ -885,6 +884,9 @@ fn classified(location: &str, error: &sqlx::Error, message: String) -> OpenError
     let location = location.to_owned();
     match error {
         _ if fault(error) == Some(EngineFault::Locked) => OpenError::Locked { location, message },
+        _ if fault(error) == Some(EngineFault::Damaged) => {
+            OpenError::Damaged(location, format!(" or is damaged ({message})"))
+        }
         sqlx::Error::Database(e) => match e.code().as_deref() {
             Some(code) if code.starts_with("28") => OpenError::Login { location, message, hint: String::new() },
             Some("3D000") => OpenError::NoDatabase { location, message },
@@ -893,7 +895,7 @@ fn classified(location: &str, error: &sqlx::Error, message: String) -> OpenError
                      it to the pooler's ignore_startup_parameters";
                 OpenError::Other { location, message: format!("{message}; {hint}") }
             }
-            Some("26" | "11") => OpenError::Damaged(location, format!(" or is damaged ({message})")),
+            Some("26") => OpenError::Damaged(location, format!(" or is damaged ({message})")),
             _ => OpenError::Other { location, message },
         },
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) if server::complaint(error).is_some() => {

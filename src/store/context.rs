@@ -32,16 +32,7 @@ const AT_ONCE: usize = 2_000;
 
 /// Columns that name and date another episode of a chain, and its owner; a derived title or date also needs the status.
 const NAMING: &[&str] = &[
-    "id",
-    "agent_id",
-    "parent_id",
-    "title",
-    "summary",
-    "observation",
-    "topic",
-    "status",
-    "outcome",
-    "started_at",
+    "id", "agent_id", "parent_id", "title", "summary", "observation", "topic", "status", "outcome", "started_at",
     "ended_at",
 ];
 
@@ -126,12 +117,7 @@ impl ContextReader<'_> {
         let mut more = BTreeMap::new();
         let mut parts = Vec::new();
         for part in [
-            outline.segments,
-            outline.canvas,
-            outline.feedback,
-            outline.utility,
-            outline.links,
-            outline.events,
+            outline.segments, outline.canvas, outline.feedback, outline.utility, outline.links, outline.events,
             outline.accesses,
         ] {
             let entity = part.entity();
@@ -280,7 +266,7 @@ impl ContextReader<'_> {
     /// The engine's refusal, or a database without episodes.
     pub async fn chain(self, id: &str, relatives: Relatives) -> Result<Option<EpisodeChain>, StoreError> {
         self.store.sources_of(Entity::Episode)?;
-        let Some(episode) = self.relatives("id", &[id], relatives).await?.into_iter().next() else { return Ok(None) };
+        let Some(episode) = self.relatives(&[id], relatives).await?.into_iter().next() else { return Ok(None) };
         let mut chain = self.chain_of(&episode, relatives, &key_room()).await?;
         chain.relatives.insert(episode.id().to_owned(), episode);
         Ok(Some(chain))
@@ -296,7 +282,7 @@ impl ContextReader<'_> {
                 walk.found(episode.text("parent_id"));
                 continue;
             }
-            match self.relatives("id", &[&id], relatives).await?.into_iter().next() {
+            match self.relatives(&[&id], relatives).await?.into_iter().next() {
                 Some(row) => {
                     walk.found(row.text("parent_id"));
                     looked_up += 1;
@@ -317,7 +303,7 @@ impl ContextReader<'_> {
         let mut is_cut = false;
         if is_named {
             let first: Vec<&str> = ids.iter().take(FIRST).map(String::as_str).collect();
-            let rows = self.relatives("id", &first, relatives).await?;
+            let rows = self.relatives(&first, relatives).await?;
             known.extend(rows.into_iter().map(|row| (row.id().to_owned(), row)));
             is_cut = self.descendants(ids.iter().take(FIRST).cloned().collect(), &mut known).await?;
         }
@@ -347,7 +333,7 @@ impl ContextReader<'_> {
             ids.truncate(FIRST - found);
             found += ids.len();
             let named: Vec<&str> = ids.iter().map(String::as_str).collect();
-            let rows = self.relatives("id", &named, Relatives::Named).await?;
+            let rows = self.relatives(&named, Relatives::Named).await?;
             known.extend(rows.into_iter().map(|row| (row.id().to_owned(), row)));
             if is_cut || ids.is_empty() {
                 return Ok(is_cut);
@@ -358,9 +344,9 @@ impl ContextReader<'_> {
     }
 
     /// The episodes with one of these values in a column.
-    async fn relatives(self, column: &str, values: &[&str], relatives: Relatives) -> Result<Vec<Row>, StoreError> {
+    async fn relatives(self, ids: &[&str], relatives: Relatives) -> Result<Vec<Row>, StoreError> {
         let columns = if relatives == Relatives::Named { NAMING } else { LINKING };
-        let mut rows = self.store.related_columns(Entity::Episode, column, values, Some(columns)).await?;
+        let mut rows = self.store.related_columns(Entity::Episode, "id", ids, Some(columns)).await?;
         if relatives == Relatives::Named {
             rows.iter_mut().for_each(shorten);
         }
@@ -368,7 +354,6 @@ impl ContextReader<'_> {
     }
 
     /// Lists the links of canvas events and feedback to episodes, over all sources of episodes.
-    #[must_use]
     pub fn episode_links(self) -> Vec<EpisodeLink> {
         let mut links: Vec<EpisodeLink> = Vec::new();
         for source in self.store.recognised().sources.iter().filter(|s| s.entity == Entity::Episode) {
@@ -643,7 +628,6 @@ pub struct LinkedMemories<'a> {
 
 impl<'a> LinkedMemories<'a> {
     /// Creates a reader; nothing is read yet.
-    #[must_use]
     pub fn new(reader: ContextReader<'a>) -> Self {
         LinkedMemories { reader, together: AT_ONCE, bytes: 0 }
     }

@@ -7,7 +7,8 @@ use super::{EngineFault, RawTables, StoreError};
 use crate::layout::Engine;
 
 /// Advice for an SQLite database with a damaged page.
-pub const DAMAGED: &str = "restore a backup, or copy what can be read into a new database: `sqlite3 FILE .recover`";
+pub(super) const DAMAGED: &str =
+    "restore a backup, or copy what can be read into a new database: `sqlite3 FILE .recover`";
 /// The same for a server's database.
 pub(super) const DAMAGED_ON_SERVER: &str =
     "restore a backup, or copy what can be read into a new database: `pg_dump --table`";

@@ -49,7 +49,6 @@ pub struct LogReader<'a> {
 
 impl<'a> LogReader<'a> {
     /// Creates a reader for these columns of derived episodes; `None` means all.
-    #[must_use]
     pub fn new(store: &'a Store, columns: Option<&'a [&'a str]>) -> LogReader<'a> {
         LogReader { store, columns, runs: RUNS.0 }
     }

@@ -6,13 +6,11 @@ use crate::store::fetched::{FetchedValue, Param};
 use crate::store::row_number::HIDDEN;
 
 /// Quotes an identifier, whatever characters it contains.
-#[must_use]
 pub fn quote(name: &str) -> String {
     format!("\"{}\"", name.trim_start_matches(HIDDEN).replace('"', "\"\""))
 }
 
 /// Quotes a table, with its schema if it has one.
-#[must_use]
 pub fn table(schema: &str, name: &str) -> String {
     if schema.is_empty() { quote(name) } else { format!("{}.{}", quote(schema), quote(name)) }
 }
@@ -20,7 +18,6 @@ pub fn table(schema: &str, name: &str) -> String {
 /// Builds the SQL that joins the elements of a list in a column, or the members of an object, to its row, as `item` with
 /// `value` and its place `key`. A value that is not JSON, or has neither there, has no elements. SQLite also accepts
 /// numbers that JSON does not have, and a JSON text that contains JSON.
-#[must_use]
 pub fn each(engine: Engine, column: &str, path: &[String]) -> String {
     let text = |step: &String| format!("'{}'", step.replace('\'', "''"));
     match engine {
@@ -56,7 +53,6 @@ pub fn each(engine: Engine, column: &str, path: &[String]) -> String {
 }
 
 /// The SQL expression of a column's value, in the form that an index can match.
-#[must_use]
 pub fn expression(origin: &BoundOrigin) -> Option<String> {
     match origin {
         BoundOrigin::Column { alias, name, .. } => Some(format!("{}.{}", quote(alias), quote(name))),
@@ -97,7 +93,6 @@ fn member(value: &str) -> String {
 }
 
 /// The declared type of a column; empty for an expression.
-#[must_use]
 pub fn declared(origin: &BoundOrigin) -> &str {
     match origin {
         BoundOrigin::Column { declared, .. } => declared,
@@ -134,7 +129,6 @@ pub enum PgType {
 
 impl PgType {
     /// Parses a type name in the format of `format_type`.
-    #[must_use]
     pub fn of(declared: &str) -> PgType {
         match declared {
             d if d.ends_with("[]") => PgType::Array,
@@ -154,7 +148,6 @@ impl PgType {
 }
 
 /// The projection that reads a column in a form the codec knows, cut to `preview` characters if given.
-#[must_use]
 pub fn project(engine: Engine, column: &BoundColumn, kind: ValueKind, preview: Option<usize>) -> Option<String> {
     let bare = expression(&column.origin)?;
     // A cut document or key could not be parsed.
@@ -191,7 +184,6 @@ pub fn project(engine: Engine, column: &BoundColumn, kind: ValueKind, preview: O
 
 /// An SQLite value, cut to its first characters if it is text. `substr` ends at a NUL, so a text with one is not cut:
 /// otherwise its rest would be hidden.
-#[must_use]
 pub fn beginning(value: &str, characters: usize) -> String {
     // A character has at most four bytes.
     let bytes = 4 * characters;
@@ -203,7 +195,6 @@ pub fn beginning(value: &str, characters: usize) -> String {
 
 /// A PostgreSQL value as text, cut to its first characters. In a database with the encoding `SQL_ASCII` a character is
 /// a byte, and a cut could split a character: there it is not cut.
-#[must_use]
 pub fn beginning_postgres(value: &str, characters: usize) -> String {
     format!(
         "left(({value})::text, CASE getdatabaseencoding() WHEN 'SQL_ASCII' THEN {} ELSE {characters} END)",
@@ -220,7 +211,6 @@ fn pg_time(expression: &str, written: &str) -> String {
 }
 
 /// The placeholder, with a cast to a type comparable with a column of that declared type.
-#[must_use]
 pub fn placeholder(engine: Engine, number: usize, declared: &str) -> String {
     if engine == Engine::Sqlite {
         return format!("${number}");
@@ -276,7 +266,6 @@ pub(super) fn unnumbered(sql: &str, params: Vec<Param>) -> (String, Vec<Param>) 
 }
 
 /// The expression as a sort key: PostgreSQL text is ordered by its bytes, as in SQLite.
-#[must_use]
 pub fn sort_key(engine: Engine, expression: &str, declared: &str) -> String {
     if engine == Engine::Postgres && PgType::of(declared) == PgType::Text {
         format!("({expression})::text COLLATE \"C\"")

@@ -48,7 +48,6 @@ impl VectorShelf {
     }
 
     /// Dimension that the column's type requires; `None` if it accepts any.
-    #[must_use]
     pub fn fixed_size(&self) -> Option<usize> {
         let (name, rest) = self.declared.split_once('(')?;
         let is_vector = ["vector", "halfvec", "sparsevec"].iter().any(|of| is_type(name, of));
@@ -62,7 +61,6 @@ fn is_type(declared: &str, name: &str) -> bool {
 }
 
 /// A vector in the form that a column of that type accepts.
-#[must_use]
 pub fn spelled(engine: Engine, declared: &str, numbers: &[f32]) -> FetchedValue {
     let items = || numbers.iter().map(f32::to_string).collect::<Vec<_>>().join(",");
     match (engine, declared.to_ascii_lowercase().as_str()) {

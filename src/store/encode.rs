@@ -38,7 +38,6 @@ pub enum GivenValue {
 
 impl GivenValue {
     /// Takes the value from a canonical column of a row.
-    #[must_use]
     pub fn of(row: &Row, column: &str) -> Self {
         match row.json(column) {
             JsonPart::Value(value) => GivenValue::Is(value.clone()),
@@ -47,7 +46,6 @@ impl GivenValue {
     }
 
     /// Takes the new value of a canonical column of a row: a list changed by texts, an object by members.
-    #[must_use]
     pub fn changed(row: &Row, column: &str) -> Self {
         let is = |kind| row.entity.column(column).is_some_and(|c| c.kind == kind);
         match row.get(column) {
@@ -58,7 +56,6 @@ impl GivenValue {
     }
 
     /// As [`GivenValue::of`], but moves the value out of the row.
-    #[must_use]
     pub fn take(row: &mut Row, column: &str) -> Self {
         row.take_text(column).map_or_else(|| GivenValue::Is(row.take(column)), GivenValue::Document)
     }
@@ -104,13 +101,11 @@ pub struct LocatedRow<'s> {
 
 impl LocatedRow<'_> {
     /// The table it is in.
-    #[must_use]
     pub fn table(&self) -> TableName {
         table_of(self.source)
     }
 
     /// The row, by its key.
-    #[must_use]
     pub fn rows(&self) -> StoredRows {
         let (by, values) = self.key.iter().cloned().unzip();
         StoredRows { table: self.table(), by, keys: vec![values] }
@@ -299,7 +294,6 @@ impl LocatedRow<'_> {
     }
 
     /// Whether removing this row deletes the stored row; otherwise it stays with other values.
-    #[must_use]
     pub fn goes(&self) -> bool {
         self.source.write.as_ref().is_none_or(|write| write.remove == Removal::Delete)
     }
@@ -355,7 +349,6 @@ impl LocatedRow<'_> {
     }
 
     /// The deletion of the row.
-    #[must_use]
     pub fn delete(&self) -> Mutation {
         Mutation::Delete(self.rows())
     }
@@ -405,7 +398,6 @@ fn text_of(raw: &FetchedValue) -> Option<&str> {
 }
 
 /// The spelling of ids in a list of a source.
-#[must_use]
 pub fn spelling_of_ids(source: &BoundSource, column: &str) -> IdSpelling {
     let is_numbers = |way: &BoundColumn| way.stored == StoredAs::Numbers;
     if source.column(column).iter().any(is_numbers) { IdSpelling::Numbers } else { IdSpelling::Texts }
@@ -524,7 +516,6 @@ pub fn copies_again(
 }
 
 /// Some canonical columns of a row, read from its own stored values only: the first reading that gives a value.
-#[must_use]
 pub fn told_by(source: &BoundSource, columns: &[&str], image: &Image) -> Row {
     let mut row = Row::empty(source.entity);
     for column in columns {
@@ -632,7 +623,6 @@ pub fn touch(source: &BoundSource, shape: &TableShape, set: &mut Vec<(String, Ce
 }
 
 /// The stored columns that get the time of every change of a row, including copies, with their time spelling.
-#[must_use]
 pub fn touched(source: &BoundSource, shape: &TableShape) -> Vec<(String, TimeSpelling)> {
     let Some(write) = &source.write else { return Vec::new() };
     let there = write.touch.iter().filter_map(|name| shape.column(name));
@@ -659,26 +649,22 @@ pub fn touched(source: &BoundSource, shape: &TableShape) -> Vec<(String, TimeSpe
 }
 
 /// The table of a source's rows.
-#[must_use]
 pub fn table_of(source: &BoundSource) -> TableName {
     TableName::of(&source.table)
 }
 
 /// The stored column that contains a canonical one unchanged, if the source's own table has one.
-#[must_use]
 pub fn plain_column<'b>(source: &'b BoundSource, column: &str) -> Option<(&'b str, &'b BoundColumn)> {
     source.column(column).iter().find_map(|way| Some((stored_in_table(way)?, way)))
 }
 
 /// The stored column of the source's own table from which a value is read, whole or within it.
-#[must_use]
 pub fn own_column(way: &BoundColumn) -> Option<&str> {
     stored_in_table(way).or_else(|| within_table(way))
 }
 
 /// Whether a change can set a canonical column: it is read from a stored column that is not part of the id, whole or
 /// within it.
-#[must_use]
 pub fn can_set(source: &BoundSource, column: &str) -> bool {
     let key = plain_column(source, "id").map(|(name, _)| vec![name]).or_else(|| key_columns(source, "id"));
     let holds = |name: &str| !key.as_ref().is_some_and(|key| key.contains(&name));
@@ -687,7 +673,6 @@ pub fn can_set(source: &BoundSource, column: &str) -> bool {
 }
 
 /// The stored columns that make up an id in a column of a source, if there are several in its own table.
-#[must_use]
 pub fn key_columns<'b>(source: &'b BoundSource, column: &str) -> Option<Vec<&'b str>> {
     let [BoundColumn { origin: BoundOrigin::Key { parts, .. }, .. }] = source.column(column) else { return None };
     let own = |part: &'b BoundOrigin| match part {
@@ -698,7 +683,6 @@ pub fn key_columns<'b>(source: &'b BoundSource, column: &str) -> Option<Vec<&'b 
 }
 
 /// Whether rows can be found by the ids of a source; otherwise the layout computes the ids from other values.
-#[must_use]
 pub fn leads_back(source: &BoundSource) -> bool {
     plain_column(source, "id").is_some() || key_columns(source, "id").is_some()
 }
@@ -898,7 +882,6 @@ fn whole(declared: &str, value: &Value) -> Value {
 }
 
 /// Whether a column of that type holds integers only.
-#[must_use]
 pub fn keeps_whole(declared: &str) -> bool {
     matches!(declared.to_ascii_lowercase().as_str(), "integer" | "bigint" | "smallint" | "int")
 }
@@ -949,7 +932,7 @@ pub fn check_seconds(source: &BoundSource, shape: &TableShape, column: &str, val
 }
 
 /// A constant in stored form.
-fn constant(engine: Engine, value: &Value) -> FetchedValue {
+pub fn constant(engine: Engine, value: &Value) -> FetchedValue {
     match (engine, value) {
         (_, Value::Null) => FetchedValue::Null,
         (_, Value::String(text)) => FetchedValue::Text(text.clone()),
@@ -973,7 +956,6 @@ fn array_literal(items: &[Value]) -> String {
 
 /// Whether a canonical column of a new row is put into another stored value: it has no column of its own, or its column
 /// is a document from which other columns are read.
-#[must_use]
 pub fn goes_within(source: &BoundSource, column: &str) -> bool {
     let is_text = source.entity.column(column).is_some_and(|c| c.kind == ValueKind::Text);
     let key = key_columns(source, "id").unwrap_or_default();
@@ -1164,7 +1146,6 @@ impl<'a> RowEncoder<'a> {
 
     /// Whether a column can contain that id: a uuid column contains only UUIDs, and a JSON column no bare words.
     /// Querying for others would be an error.
-    #[must_use]
     pub fn can_be(self, way: &BoundColumn, id: &str) -> bool {
         match PgType::of(dialect::declared(&way.origin)) {
             PgType::Uuid if self.store.engine() == Engine::Postgres => is_uuid(id),

@@ -1,9 +1,9 @@
 //! Meaning of engine errors, for users and for the connection.
 
+use super::damage;
 use super::server::raised::{hint_of, is_raised, place_of};
 
 /// The message of an engine's error, with its code if there is one.
-#[must_use]
 pub fn explain(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::Database(e) if is_raised(error) => {
@@ -82,11 +82,10 @@ pub enum EngineFault {
 
 impl EngineFault {
     /// Advice for a fault that does not go away by waiting and retrying.
-    #[must_use]
     pub fn lasting_remedy(self) -> Option<&'static str> {
         match self {
-            EngineFault::Damaged => Some(super::DAMAGED),
-            EngineFault::DamagedOnServer => Some(super::damage::DAMAGED_ON_SERVER),
+            EngineFault::Damaged => Some(damage::DAMAGED),
+            EngineFault::DamagedOnServer => Some(damage::DAMAGED_ON_SERVER),
             EngineFault::Raised => Some(
                 "a function, trigger or policy of the database raised this, or a server that it asks: correct it there, or ask \
                  who keeps it",

@@ -38,14 +38,12 @@ pub struct PurgeSession {
 
 impl PurgeSession {
     /// Whether rows of a table, by its title, were removed.
-    #[must_use]
     pub fn took_from(&self, table: &str) -> bool {
         let counts: serde_json::Value = serde_json::from_str(&self.counts).unwrap_or_default();
         counts[table]["delete"].as_u64().is_some_and(|rows| rows > 0)
     }
 
     /// Whether it has not ended verified.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         matches!(self.status.as_str(), "running" | "incomplete")
     }
@@ -53,13 +51,11 @@ impl PurgeSession {
 
 impl<'a> RecordReader<'a> {
     /// The key outside the database for the HMACs of erased people's handles.
-    #[must_use]
     pub fn secret(self) -> Option<&'a [u8; 32]> {
         self.store.secret.as_ref()
     }
 
     /// Whether the tables for erasing exist.
-    #[must_use]
     pub fn can_erase(self) -> bool {
         self.table("memory_purges").is_some()
     }

@@ -27,7 +27,6 @@ pub enum FetchedValue {
 
 impl FetchedValue {
     /// The bytes of a text or a blob; `None` for other values.
-    #[must_use]
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
             FetchedValue::Text(text) => Some(text.as_bytes()),
@@ -37,7 +36,6 @@ impl FetchedValue {
     }
 
     /// The digits of an integer; of a real only if it represents them exactly.
-    #[must_use]
     pub fn whole_number(&self) -> Option<String> {
         const EXACT: f64 = 9_007_199_254_740_992.0;
         match self {
@@ -48,7 +46,6 @@ impl FetchedValue {
     }
 
     /// Bytes of a text or a blob; 8 for anything else.
-    #[must_use]
     pub fn size(&self) -> usize {
         match self {
             FetchedValue::Text(text) => text.len(),
@@ -60,7 +57,6 @@ impl FetchedValue {
 
 /// The values that an SQLite column may hold for what reads as the same text: any column keeps a blob as a blob, and
 /// one without an affinity keeps numbers and texts apart.
-#[must_use]
 pub fn alike(declared: &str, value: &FetchedValue) -> Vec<FetchedValue> {
     let text = match value {
         FetchedValue::Text(text) => text.clone(),
@@ -83,7 +79,6 @@ pub fn alike(declared: &str, value: &FetchedValue) -> Vec<FetchedValue> {
 }
 
 /// The number that reads as a text; equal whether stored as an integer or a real.
-#[must_use]
 pub fn number_of(text: &str) -> Option<FetchedValue> {
     let integer = text.parse::<i64>().ok().filter(|number| number.to_string() == text).map(FetchedValue::Integer);
     let real = || text.parse::<f64>().ok().filter(|number| number.to_string() == text).map(FetchedValue::Real);
@@ -92,7 +87,6 @@ pub fn number_of(text: &str) -> Option<FetchedValue> {
 
 /// The affinity by which an SQLite column of a declared type stores and compares texts and numbers; `None` if it stores
 /// values unchanged. Source: <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>.
-#[must_use]
 pub fn affinity(declared: &str) -> Option<&'static str> {
     let declared = declared.to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| declared.contains(word));
@@ -108,7 +102,6 @@ pub fn affinity(declared: &str) -> Option<&'static str> {
 }
 
 /// Whether a cast to an affinity gives the same value as storing it in the column.
-#[must_use]
 pub fn keeps(affinity: &str, value: &FetchedValue) -> bool {
     match value {
         FetchedValue::Null => true,
@@ -145,7 +138,6 @@ pub(super) fn row_size(row: &[FetchedValue]) -> usize {
 }
 
 /// A value of a row as text; empty if there is none.
-#[must_use]
 pub fn text(row: &[FetchedValue], at: usize) -> String {
     match row.get(at) {
         Some(FetchedValue::Text(text)) => text.clone(),
@@ -157,7 +149,6 @@ pub fn text(row: &[FetchedValue], at: usize) -> String {
 }
 
 /// A value as the text that JSON would hold; `None` for anything but a text or an integer.
-#[must_use]
 pub fn as_text(raw: &FetchedValue) -> Option<String> {
     match raw {
         FetchedValue::Text(text) => Some(text.clone()),
@@ -166,8 +157,17 @@ pub fn as_text(raw: &FetchedValue) -> Option<String> {
     }
 }
 
+/// The displayed id of a row with a composite key; `None` if a part is neither a text nor an integer.
+pub fn composite_id<'v>(parts: impl Iterator<Item = Option<&'v FetchedValue>>) -> Option<String> {
+    let part = |raw: Option<&FetchedValue>| match raw? {
+        FetchedValue::Text(text) => Some(Value::from(text.as_str())),
+        FetchedValue::Integer(number) => Some(Value::from(*number)),
+        _ => None,
+    };
+    Some(Value::from(parts.map(part).collect::<Option<Vec<_>>>()?).to_string())
+}
+
 /// A value of a row as an integer, if it is one or spells one.
-#[must_use]
 pub fn integer(row: &[FetchedValue], at: usize) -> Option<i64> {
     match row.get(at)? {
         FetchedValue::Integer(i) => Some(*i),
@@ -177,7 +177,6 @@ pub fn integer(row: &[FetchedValue], at: usize) -> Option<i64> {
 }
 
 /// A value of a row as an integer; 0 if it is not one.
-#[must_use]
 pub fn number(row: &[FetchedValue], at: usize) -> i64 {
     integer(row, at).unwrap_or_default()
 }

@@ -51,13 +51,11 @@ mod system {
 }
 
 /// Reads the current state of a file, following links; `None` if there is no file, or the system does not say.
-#[must_use]
 pub fn stamp(path: &Path) -> Option<Stamp> {
     system::stamp(path)
 }
 
 /// Reads the identity of the file at a path, following links; `None` if there is none, or the system does not say.
-#[must_use]
 pub fn file_id(path: &Path) -> Option<FileId> {
     stamp(path).map(|stamp| stamp.file)
 }
@@ -75,14 +73,12 @@ pub struct OpenedFile {
 
 impl OpenedFile {
     /// The file now at a path. Call it before opening, so that a replacement in between is noticed.
-    #[must_use]
     pub fn at(path: PathBuf) -> Self {
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
         OpenedFile { file: file_id(&path), path, real, seen: Mutex::new(None) }
     }
 
     /// As [`OpenedFile::displaced`], but may miss a log deleted within the last 20 ms.
-    #[must_use]
     pub fn displaced_lately(&self) -> Option<String> {
         let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if file_id(&self.path) == self.file && seen.is_some_and(|seen| seen.elapsed() < FRESH) {
@@ -93,7 +89,6 @@ impl OpenedFile {
 
     /// Returns the reason why the path no longer leads to the opened file, or SQLite's files next to it were replaced;
     /// `None` if all is unchanged. Only Linux shows that a log was deleted under open connections.
-    #[must_use]
     pub fn displaced(&self) -> Option<String> {
         let path = self.path.display();
         match file_id(&self.path) {
@@ -107,7 +102,6 @@ impl OpenedFile {
     }
 
     /// Whether another file has replaced the path: the opened one may then be closed, and this one opened instead.
-    #[must_use]
     pub fn is_replaced(&self) -> bool {
         file_id(&self.path).is_some_and(|now| Some(now) != self.file)
     }

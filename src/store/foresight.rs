@@ -1,6 +1,7 @@
 //! The database as a plan would leave it, or as it was before changes, without writing: in each statement that reads a
 //! changed table, a common table expression replaces it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -129,7 +130,6 @@ impl ForesightReader<'_> {
     }
 
     /// Names of the sources without a creation time: a view of the past shows all their rows.
-    #[must_use]
     pub fn timeless(self) -> BTreeSet<String> {
         let sources = &self.store.recognised.sources;
         let dated: BTreeSet<TableName> = sources.iter().filter(|s| came(s).is_some()).map(table_of).collect();
@@ -196,9 +196,11 @@ impl ForesightReader<'_> {
         })
     }
 
-    /// The statement rewritten to read the view's tables.
-    pub(super) fn seen(self, statement: &SelectStatement) -> Option<SelectStatement> {
-        self.store.foresight.as_ref().and_then(|foresight| foresight.rewritten(self.store.engine(), statement))
+    /// The statement, rewritten to read the view's tables if this store is a view.
+    pub(super) fn seen(self, statement: &SelectStatement) -> Cow<'_, SelectStatement> {
+        let seen =
+            self.store.foresight.as_ref().and_then(|foresight| foresight.rewritten(self.store.engine(), statement));
+        seen.map_or(Cow::Borrowed(statement), Cow::Owned)
     }
 
     /// Candidates read earlier through this view; `None` if nothing is cached.

@@ -16,7 +16,6 @@ macro_rules! doors {
         impl Store {
             $(
                 $(#[$doc])+
-                #[must_use]
                 pub fn $name(&self) -> $Door<'_> {
                     $Door { store: self }
                 }

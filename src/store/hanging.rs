@@ -106,13 +106,11 @@ impl FoundRows {
 
 impl HangingRows {
     /// Entity of the rows.
-    #[must_use]
     pub fn entity(&self) -> Entity {
         self.found.entity
     }
 
     /// Number of rows.
-    #[must_use]
     pub fn len(&self) -> usize {
         match &self.kept {
             Kept::Whole(rows) => rows.len(),
@@ -121,7 +119,6 @@ impl HangingRows {
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -149,7 +146,6 @@ impl HangingRows {
     }
 
     /// The aggregate of feedback on an episode: the mean of the scores that count.
-    #[must_use]
     pub fn score(&self) -> Option<f64> {
         feedback::aggregate(self.scores().filter_map(|(.., score)| score))
     }
@@ -378,7 +374,6 @@ impl<'a> ContextReader<'a> {
     }
 
     /// A reader for the full rows, in parts.
-    #[must_use]
     pub fn parts(self, rows: HangingRows) -> RowParts<'a> {
         RowParts { reader: self, rows, at: 0, together: TOGETHER.0, bytes: 0 }
     }

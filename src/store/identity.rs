@@ -31,7 +31,6 @@ pub struct Identity {
 
 impl Identity {
     /// Identity of a file, following links; empty if the file does not exist.
-    #[must_use]
     pub fn of_file(path: &Path) -> Self {
         let Ok(about) = std::fs::metadata(path) else { return Identity::default() };
         let made = about.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
@@ -43,7 +42,6 @@ impl Identity {
     }
 
     /// Whether both are the same database, as far as known.
-    #[must_use]
     pub fn is(&self, other: &Identity) -> bool {
         let same_file =
             self.file.is_some() && self.file == other.file && self.made.is_some() && self.made == other.made;
@@ -56,7 +54,6 @@ impl Identity {
     }
 
     /// Whether both are known and differ.
-    #[must_use]
     pub fn differs(&self, other: &Identity) -> bool {
         let told = |identity: &Identity| identity.server.is_some() || identity.made.is_some();
         told(self) && told(other) && !self.is(other)

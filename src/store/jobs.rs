@@ -125,20 +125,17 @@ const STRAIN: &str = "SELECT (SELECT max(extract(epoch FROM replay_lag))::float8
      (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')";
 
 /// The table of jobs.
-#[must_use]
 pub fn table(own: &OwnTables) -> TableName {
     own.table("memory_jobs")
 }
 
 /// The table of rows that jobs could not handle.
-#[must_use]
 pub fn quarantine(own: &OwnTables) -> TableName {
     own.table("memory_job_quarantine")
 }
 
 impl OwnTables {
     /// Whether the tables of jobs exist.
-    #[must_use]
     pub fn has_jobs(&self) -> bool {
         self.applied.iter().any(|a| a.version == MIGRATION)
     }

@@ -20,7 +20,6 @@ const KEPT_AHEAD: usize = 10_000;
 
 impl Store {
     /// Whether this database has a full-text index for the entity.
-    #[must_use]
     pub fn has_word_index(&self, entity: Entity) -> bool {
         self.recognised().sources.iter().any(|s| s.entity == entity && s.search.is_some())
     }

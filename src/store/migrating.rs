@@ -68,7 +68,6 @@ pub struct ReadableSource {
 
 impl SchemaDoor<'_> {
     /// Returns the state of each migration that concerns this database.
-    #[must_use]
     pub fn standings(self, own: Option<&OwnTables>, structure: &Structure) -> Vec<Standing> {
         let blank = migration::is_blank(structure.catalog(), self.store.engine());
         if blank {
@@ -80,7 +79,6 @@ impl SchemaDoor<'_> {
     }
 
     /// Whether the database has no tables except possibly ours.
-    #[must_use]
     pub fn is_blank(self) -> bool {
         migration::is_blank(&self.store.catalog, self.store.engine())
     }

@@ -67,7 +67,6 @@ pub struct MigrationStep {
 }
 
 /// The migrations of a series for an engine, in order.
-#[must_use]
 pub fn of(series: &str, engine: Engine) -> Vec<Migration> {
     let Some((series, base)) = SERIES.iter().find(|(name, _)| *name == series).copied() else { return Vec::new() };
     let read = |(file, sql): (&'static str, _)| read(series, base, file.strip_suffix(".sql")?, sql);
@@ -78,7 +77,6 @@ pub fn of(series: &str, engine: Engine) -> Vec<Migration> {
 }
 
 /// Every migration for an engine, in the order of their numbers.
-#[must_use]
 pub fn all(engine: Engine) -> Vec<Migration> {
     SERIES.iter().flat_map(|(series, _)| of(series, engine)).collect()
 }
@@ -106,7 +104,6 @@ fn header<'a>(sql: &'a str, key: &str) -> Option<&'a str> {
 
 impl Migration {
     /// Whether the database has the objects that the migration requires.
-    #[must_use]
     pub fn fits(&self, structure: &Structure) -> bool {
         let there = |need: &String| match need.split_once('/') {
             Some((table, column)) => structure.has(&StructurePart::Column(table.to_owned(), column.to_owned())),
@@ -116,7 +113,6 @@ impl Migration {
     }
 
     /// Names of the tables and indexes that the migration makes.
-    #[must_use]
     pub fn names(&self) -> Vec<String> {
         let name = |part| match part {
             StructurePart::Table(name) | StructurePart::Index(name, _) => Some(name),
@@ -126,7 +122,6 @@ impl Migration {
     }
 
     /// Returns the steps of the migration for a database, including those already done.
-    #[must_use]
     pub fn steps(&self, structure: &Structure) -> Vec<MigrationStep> {
         let mut steps = self.written_steps();
         if steps.is_empty() {
@@ -193,7 +188,6 @@ impl MigrationStep {
     }
 
     /// Whether all objects that it creates exist.
-    #[must_use]
     pub fn done(&self, structure: &Structure) -> bool {
         self.makes.iter().all(|part| structure.has(part))
     }
@@ -242,7 +236,6 @@ fn made_by(sql: &str) -> Vec<StructurePart> {
 const FILLERS: &[&str] = &["IF", "NOT", "EXISTS", "UNIQUE", "CONCURRENTLY"];
 
 /// The columns that our migrations create in one of our own tables, in order; empty for other tables.
-#[must_use]
 pub fn own_columns(engine: Engine, table: &str) -> &'static [&'static str] {
     static COLUMNS: LazyLock<[HashMap<&str, Vec<&str>>; 2]> =
         LazyLock::new(|| [Engine::Sqlite, Engine::Postgres].map(created));
@@ -265,7 +258,6 @@ fn created(engine: Engine) -> HashMap<&'static str, Vec<&'static str>> {
 }
 
 /// Whether a database has no tables except possibly ours.
-#[must_use]
 pub fn is_blank(catalog: &Catalog, engine: Engine) -> bool {
     catalog.tables.iter().all(|table| super::own::is_ours(table, engine))
 }
@@ -285,7 +277,6 @@ pub struct Standing {
 
 impl Standing {
     /// Whether any step remains.
-    #[must_use]
     pub fn is_pending(&self) -> bool {
         if self.migration.series == OWN {
             return !self.recorded;
@@ -294,13 +285,11 @@ impl Standing {
     }
 
     /// Whether it is applied by default: a step remains, and it is not optional.
-    #[must_use]
     pub fn is_due(&self) -> bool {
         self.is_pending() && self.migration.optional.is_none()
     }
 
     /// The next step, if it was begun.
-    #[must_use]
     pub fn goes_on_at(&self) -> Option<&str> {
         let next = self.steps.iter().find(|(_, done)| !done);
         self.begun.then(|| next.map_or("verification", |(step, _)| step.name.as_str()))

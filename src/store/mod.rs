@@ -75,6 +75,7 @@ pub mod structure;
 mod supervision;
 pub mod surplus;
 pub mod tally;
+mod uncovered;
 mod uniques;
 pub mod vector;
 mod vector_cache;
@@ -84,7 +85,6 @@ mod withhold;
 pub mod within;
 pub mod write;
 
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -95,12 +95,10 @@ use select::SelectStatement;
 use session::Sessions;
 
 use crate::ground::private_file::PrivateFolder;
-use crate::layout::recognise::unmet;
 use crate::layout::{BoundSource, Catalog, Engine, Layout, RecognisedLayouts};
-use crate::memory::Entity;
 use crate::memory::invocation::Invocation;
+use crate::memory::{Entity, UnreadRows};
 
-pub use damage::DAMAGED;
 pub use engine_error::EngineFault;
 pub use handles::{
     ContextReader, DatabaseReport, ForesightReader, ProofReader, RawTables, RecordReader, RowEncoder, RowWalks,
@@ -156,13 +154,11 @@ pub enum StoreError {
 
 impl StoreError {
     /// Whether the connection is lost.
-    #[must_use]
     pub fn is_lost(&self) -> bool {
         matches!(self, StoreError::Engine(error) if engine_error::lost(error))
     }
 
     /// Kind of the error, if people can act on it; `None` if its message says everything.
-    #[must_use]
     pub fn fault(&self) -> Option<EngineFault> {
         match self {
             StoreError::Engine(error) => engine_error::fault(error),
@@ -171,7 +167,6 @@ impl StoreError {
     }
 
     /// Whether the cause is a missing privilege, which says nothing about other tables.
-    #[must_use]
     pub fn is_denied(&self) -> bool {
         match self {
             StoreError::Denied { .. } => true,
@@ -202,8 +197,8 @@ pub struct Store {
     choice: connect::LayoutChoice,
     /// A requested layout that an empty database does not have yet.
     intended: Option<String>,
-    /// Reason and remedy if a known layout fits tables outside the search path, once checked.
-    elsewhere: OnceLock<Option<HiddenLayout>>,
+    /// Stores in it that are not read, once checked.
+    uncovered: OnceLock<Vec<uncovered::UncoveredStore>>,
     shapes: shape::TableShapes,
     /// Abilities that the server lacks or does not report.
     refusals: Arc<ability::RefusedAbilities>,
@@ -225,63 +220,61 @@ pub struct Store {
     foresight: Option<foresight::Foresight>,
     /// A standby of the database, for reading rows.
     replica: Option<Arc<Store>>,
-    /// Whether rows are missing, because pages are damaged.
-    is_partial: bool,
-    /// Private copy of a database that could not be opened in place; held until the store is dropped.
-    _copy: Option<PrivateFolder>,
+    /// Rows that are missing in a private copy of a damaged database; `None` for any other.
+    unread: Option<Vec<UnreadRows>>,
+    /// Private copy of a database that could not be opened in place; held until the last store that reads it is dropped.
+    copy: Option<Arc<PrivateFolder>>,
 }
 
 impl Store {
-    /// Notes on how it was opened, for people.
-    #[must_use]
-    pub fn notes(&self) -> &[String] {
-        &self.notes
+    /// Notes on how it was opened and on missing rows, for people.
+    pub fn notes(&self) -> Vec<String> {
+        let told = |rows: &UnreadRows| format!("{}: a page is damaged", rows.told());
+        self.notes.iter().cloned().chain(self.unread.iter().flatten().map(told)).collect()
     }
 
-    /// Whether rows are missing that cannot be read, as pages are damaged.
-    #[must_use]
-    pub fn is_partial(&self) -> bool {
-        self.is_partial
+    /// Rows that are missing in the private copy of a damaged database, by table, the most first; `None` if this is the
+    /// database itself.
+    pub fn unread(&self) -> Option<&[UnreadRows]> {
+        self.unread.as_deref()
+    }
+
+    /// Missing rows of the trail in such a copy, or of its tables: nothing can be said of it as a whole.
+    pub fn unread_trail(&self) -> Option<&UnreadRows> {
+        self.unread()?.iter().find(|rows| own::is_of_trail(&rows.table) || rows.table == salvage::SCHEMA)
     }
 
     /// Engine of the database.
-    #[must_use]
     pub fn engine(&self) -> Engine {
         self.sessions.engine()
     }
 
     /// Layouts and sources that were recognised.
-    #[must_use]
     pub fn recognised(&self) -> &RecognisedLayouts {
         &self.recognised
     }
 
     /// Tables of the database.
-    #[must_use]
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
     /// Path or URL, without a password.
-    #[must_use]
     pub fn location(&self) -> &str {
         &self.location
     }
 
     /// Returns how the database is named on a command line, for the commands in advice.
-    #[must_use]
     pub fn invocation(&self) -> &Invocation {
         &self.invocation
     }
 
     /// Returns a location that is the same for all spellings: a real path, or a server and a database name.
-    #[must_use]
     pub fn place(&self) -> &str {
         &self.place
     }
 
     /// Folder for anchors of the audit trail; `None` if there is none.
-    #[must_use]
     pub fn anchor_folder(&self) -> Option<&std::path::Path> {
         self.anchors.as_deref()
     }
@@ -308,11 +301,10 @@ impl Store {
     }
 
     /// Explains why an entity is missing, and what would help.
-    #[must_use]
     pub fn why_missing(&self, entity: Entity) -> (String, Option<String>) {
         let Some(layout) = self.recognised.layouts.first() else {
-            if let Some((hidden, _)) = self.outside_search_path() {
-                return hidden.clone();
+            if let Some((reason, remedy)) = self.left_out() {
+                return (reason.to_owned(), Some(remedy.to_owned()));
             }
             if self.schema().is_blank() {
                 let reason = "it has no memory tables yet, and no known layout fits it";
@@ -338,9 +330,12 @@ impl Store {
             Some((_, reason)) => (reason.clone(), None),
             None => match lost() {
                 Some(missing) => (missing.message.clone(), None),
-                None => match self.outside_search_path() {
-                    Some((hidden, entities)) if entities.contains(&entity) => hidden.clone(),
-                    _ => (format!("the layout {} has no source for it here", layout.name), self.of_one_person(entity)),
+                None => match self.uncovered().iter().find(|store| store.is_hidden && store.entities.contains(&entity))
+                {
+                    Some(hidden) => (hidden.reason.clone(), Some(hidden.remedy.clone())),
+                    None => {
+                        (format!("the layout {} has no source for it here", layout.name), self.of_one_person(entity))
+                    }
                 },
             },
         }
@@ -355,29 +350,20 @@ impl Store {
     }
 
     /// Reason and remedy if no layout fits because the PostgreSQL search path leaves its tables out.
-    #[must_use]
     pub fn left_out(&self) -> Option<(&str, &str)> {
-        let ((reason, remedy), _) = self.outside_search_path().filter(|_| self.recognised.layouts.is_empty())?;
-        Some((reason, remedy.as_deref()?))
-    }
-
-    /// A known layout whose tables are in a schema outside the search path, and how to name it. Computed once, since
-    /// every missing entity asks for it.
-    fn outside_search_path(&self) -> Option<&HiddenLayout> {
-        self.elsewhere.get_or_init(|| beyond_search_path(self.engine(), &self.catalog)).as_ref()
+        let hidden = self.uncovered().iter().find(|store| store.is_hidden && self.recognised.reads_nothing())?;
+        Some((&hidden.reason, &hidden.remedy))
     }
 
     async fn fetch(&self, statement: &SelectStatement) -> Result<Vec<RawRow>, StoreError> {
-        let seen = self.ahead().seen(statement);
-        let statement = seen.as_ref().unwrap_or(statement);
+        let statement = self.ahead().seen(statement);
         tracing::debug!(sql = %statement.sql, "fetch");
         Ok(self.sessions.fetch(&statement.sql, &statement.params).await?)
     }
 
     /// The engine's plan for a statement, as text.
     async fn steps(&self, statement: &SelectStatement) -> Result<Vec<String>, StoreError> {
-        let seen = self.ahead().seen(statement);
-        let statement = seen.as_ref().unwrap_or(statement);
+        let statement = self.ahead().seen(statement);
         let (explain, column) = match self.engine() {
             Engine::Sqlite => ("EXPLAIN QUERY PLAN", 3),
             Engine::Postgres => ("EXPLAIN", 0),
@@ -388,8 +374,7 @@ impl Store {
 
     /// As [`Sessions::fetch_within`].
     async fn fetch_within(&self, statement: &SelectStatement, bytes: usize) -> Result<(Vec<RawRow>, bool), StoreError> {
-        let seen = self.ahead().seen(statement);
-        let statement = seen.as_ref().unwrap_or(statement);
+        let statement = self.ahead().seen(statement);
         tracing::debug!(sql = %statement.sql, "fetch");
         Ok(self.sessions.fetch_within(&statement.sql, &statement.params, bytes).await?)
     }
@@ -403,8 +388,7 @@ impl Store {
         statement: &SelectStatement,
         each: impl FnMut(RawRow) -> ControlFlow<()> + Send,
     ) -> Result<(), StoreError> {
-        let seen = self.ahead().seen(statement);
-        let statement = seen.as_ref().unwrap_or(statement);
+        let statement = self.ahead().seen(statement);
         tracing::debug!(sql = %statement.sql, "scan");
         Ok(self.sessions.scan(&statement.sql, &statement.params, each).await?)
     }
@@ -415,8 +399,7 @@ impl Store {
         read: &ReadRow<R>,
         each: &mut TakeEach<'_, R>,
     ) -> Result<(), StoreError> {
-        let seen = self.ahead().seen(statement);
-        let statement = seen.as_ref().unwrap_or(statement);
+        let statement = self.ahead().seen(statement);
         tracing::debug!(sql = %statement.sql, "scan ahead");
         Ok(self.sessions.scan_ahead(&statement.sql, &statement.params, read, each).await?)
     }
@@ -444,7 +427,7 @@ impl Store {
             layouts,
             choice: self.choice.clone(),
             intended: self.intended.clone(),
-            elsewhere: OnceLock::new(),
+            uncovered: OnceLock::new(),
             shapes: shape::TableShapes::default(),
             refusals: Arc::clone(&self.refusals),
             secret: self.secret,
@@ -457,14 +440,11 @@ impl Store {
             vectors: Mutex::default(),
             foresight: None,
             replica: None,
-            is_partial: self.is_partial,
-            _copy: None,
+            unread: self.unread.clone(),
+            copy: self.copy.clone(),
         }
     }
 }
-
-/// Reason and remedy for tables that are not found, and the entities that they hold.
-type HiddenLayout = ((String, Option<String>), Vec<Entity>);
 
 /// Explains how to identify one of several rows with the same id in these tables.
 fn told_apart(tables: &[&str], id: &str) -> String {
@@ -489,36 +469,13 @@ fn told_apart(tables: &[&str], id: &str) -> String {
 /// Advice that sets a PostgreSQL search path.
 fn with_search_path(schemas: &[&str]) -> String {
     let quoted: Vec<String> = schemas.iter().map(|schema| dialect::quote(schema)).collect();
-    let mut words = format!("ALTER ROLE CURRENT_USER SET search_path TO {}", quoted.join(", "));
-    let is_plain = |schema: &&str| schema.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '_'));
-    if schemas.iter().all(is_plain) {
-        words.push_str(&format!(", or `?options[search_path]={}` at the end of the URL", schemas.join(",")));
-    }
-    words
+    let words = format!("ALTER ROLE CURRENT_USER SET search_path TO {}", quoted.join(", "));
+    search_path_of_url(schemas).map_or_else(|| words.clone(), |option| format!("{words}, or {option}"))
 }
 
-/// A known layout whose tables are in a schema outside the search path, and how to name it.
-fn beyond_search_path(engine: Engine, catalog: &Catalog) -> Option<HiddenLayout> {
-    let schemas: BTreeSet<&str> = catalog.tables.iter().filter(|t| !t.visible).map(|t| t.schema.as_str()).collect();
-    let layouts = crate::layout::builtin::all().unwrap_or_default();
-    for schema in schemas.into_iter().filter(|_| engine == Engine::Postgres) {
-        let mut catalog = catalog.clone();
-        catalog.tables.iter_mut().for_each(|table| table.visible = table.schema == schema);
-        let fits = |layout: &&Layout| unmet(layout, Engine::Postgres, &catalog).is_empty();
-        if let Some(layout) = layouts.iter().find(fits) {
-            let reason = format!(
-                "its tables fit the layout {}, but are in the schema `{schema}`, which is not in the search path",
-                layout.name
-            );
-            let is_closed = catalog.tables.iter().any(|table| table.schema == schema && table.closed_schema);
-            let enter =
-                format!("GRANT USAGE ON SCHEMA {} TO {}; ", dialect::quote(schema), dialect::quote(&catalog.role));
-            let remedy = with_search_path(&[schema]);
-            return Some((
-                (reason, Some(if is_closed { enter + &remedy } else { remedy })),
-                layout.sources.iter().map(|source| source.entity).collect(),
-            ));
-        }
-    }
-    None
+/// Advice that sets a PostgreSQL search path for one opening; `None` if the schemas need quotation marks.
+fn search_path_of_url(schemas: &[&str]) -> Option<String> {
+    let is_plain = |schema: &&str| schema.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '_'));
+    let option = || format!("`?options[search_path]={}` at the end of the URL", schemas.join(","));
+    schemas.iter().all(is_plain).then(option)
 }

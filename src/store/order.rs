@@ -60,7 +60,6 @@ pub enum SortHope {
 
 impl SortHope {
     /// The spelling of a time in UTC; `None` for other texts.
-    #[must_use]
     pub fn spelling(time: &str) -> Option<Self> {
         const SHAPE: &str = "____-__-__ __:__:__";
         let digit = |letter: char| if letter.is_ascii_digit() { '_' } else { letter };
@@ -84,7 +83,6 @@ impl SortHope {
 
     /// The statement that reads the values that break the assumption: NULL for a very long text, an empty blob for
     /// bytes. It stops after one more than [`Sortable::but`] accepts.
-    #[must_use]
     pub fn otherwise(&self, source: &BoundSource, column: &str) -> Option<String> {
         let (value, from) = (stored_value(source, column)?, super::select::from_clause(source));
         let odd = match self {
@@ -102,7 +100,6 @@ impl SortHope {
     }
 
     /// Whether the greatest value confirms it.
-    #[must_use]
     pub fn is_borne_out(&self, greatest: &RawKey) -> bool {
         match (self, greatest) {
             (_, RawKey::Null) | (SortHope::Numbers, RawKey::Integer(_) | RawKey::Real(_)) => true,
@@ -127,7 +124,6 @@ fn stored_value(source: &BoundSource, column: &str) -> Option<String> {
 
 /// SQLite: a statement that reads one time of a column whose times are texts without an index. Its
 /// [`SortHope::spelling`] becomes the assumption.
-#[must_use]
 pub fn one_time(source: &BoundSource, column: &str) -> Option<String> {
     let ways = source.column(column);
     let is_time = source.entity.column(column)?.kind == ValueKind::Time;
@@ -140,7 +136,6 @@ pub fn one_time(source: &BoundSource, column: &str) -> Option<String> {
 }
 
 /// SQLite: whether a column's values should be numbers, for [`sortable_probe`].
-#[must_use]
 pub fn is_of_numbers(source: &BoundSource, column: &str) -> bool {
     let numbers = |kind| matches!(kind, ValueKind::Integer | ValueKind::Real | ValueKind::Boolean);
     let ways = source.column(column);
@@ -184,7 +179,6 @@ pub enum RawKey {
 
 impl RawKey {
     /// Converts a raw value.
-    #[must_use]
     pub fn of(raw: &FetchedValue) -> Self {
         match raw {
             FetchedValue::Null => RawKey::Null,
@@ -197,7 +191,6 @@ impl RawKey {
     }
 
     /// Converts back to a raw value.
-    #[must_use]
     pub fn raw(&self) -> FetchedValue {
         match self {
             RawKey::Null => FetchedValue::Null,
@@ -239,26 +232,22 @@ pub struct ScannedEdge {
 }
 
 /// Encodes a position as opaque text for a command line.
-#[must_use]
 pub fn place_text(place: &impl Serialize) -> String {
     URL_SAFE_NO_PAD.encode(serde_json::to_vec(place).unwrap_or_default())
 }
 
 /// Decodes a position; `None` if the text is not one.
-#[must_use]
 pub fn place_of<P: DeserializeOwned>(text: &str) -> Option<P> {
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok()
 }
 
 impl ListCursor {
     /// Encodes the cursor as opaque text for a command line.
-    #[must_use]
     pub fn encode(&self) -> String {
         place_text(self)
     }
 
     /// Decodes a cursor of the given list; `None` if it is not one.
-    #[must_use]
     pub fn decode(text: &str, list: &str, sources: usize) -> Option<Self> {
         let cursor: ListCursor = place_of(text.trim())?;
         let is_whole = cursor.edges.len() == sources && [0, sources].contains(&cursor.sorted.len());
@@ -277,7 +266,6 @@ pub enum OrderedPart {
 
 impl SourceOrder {
     /// The order by a canonical column; `None` if only canonical values can order the rows.
-    #[must_use]
     pub fn new(
         engine: Engine,
         source: &BoundSource,
@@ -350,31 +338,26 @@ impl SourceOrder {
     }
 
     /// Sets the assumption of the order.
-    #[must_use]
     pub fn hoping(self, hope: Option<SortHope>) -> Self {
         SourceOrder { hope, ..self }
     }
 
     /// Returns the assumption that the order rests on.
-    #[must_use]
     pub fn hope(&self) -> Option<&SortHope> {
         self.hope.as_ref()
     }
 
     /// Whether each page sorts all matching rows.
-    #[must_use]
     pub fn sorts(&self) -> bool {
         !self.is_indexed
     }
 
     /// The SQL expressions that read a row's edge: key, then id.
-    #[must_use]
     pub fn reads(&self) -> Vec<String> {
         std::iter::once(&self.key_read).chain(self.id.iter().map(|part| &part.read)).cloned().collect()
     }
 
     /// The parts to walk from an edge on, in order.
-    #[must_use]
     pub fn parts(&self, edge: &Edge, forward: bool) -> Vec<OrderedPart> {
         let mut parts =
             if self.nullable { vec![OrderedPart::Keyed, OrderedPart::Unkeyed] } else { vec![OrderedPart::Keyed] };
@@ -677,7 +660,6 @@ impl SortableColumns {
 impl Sortable {
     /// The order under an assumption, except for some values that are read as no value; `None` if these are too many,
     /// or one of them can be read.
-    #[must_use]
     pub fn but(hope: &SortHope, odd: Vec<RawRow>, is_read: impl Fn(&FetchedValue) -> bool) -> Option<Self> {
         let odd: Vec<FetchedValue> = odd.into_iter().flatten().collect();
         if odd.len() > ODD || odd.iter().any(|value| *value == FetchedValue::Null || is_read(value)) {
@@ -712,7 +694,6 @@ impl Sortable {
     }
 
     /// Parses the result of [`sortable_probe`]'s statement.
-    #[must_use]
     pub fn of(probed: Option<&RawRow>) -> Self {
         let spans = |row: &RawRow| match row.get(1) {
             Some(FetchedValue::Text(spans)) => {
@@ -740,7 +721,6 @@ const LONG: usize = 64;
 /// SQLite: the statement that determines the reliability of a column's stored order. It returns 0 for as stored, 1 for
 /// several spellings, 2 for unreliable, and as JSON the spans of texts that are not times, or the values that are not
 /// numbers. `None` if no probe is needed. With an index on the column it reads only a few rows, for times two per day.
-#[must_use]
 pub fn sortable_probe(source: &BoundSource, column: &str) -> Option<String> {
     let kind = source.entity.column(column)?.kind;
     let ways = source.column(column);

@@ -17,15 +17,8 @@ use crate::memory::query::Capability;
 
 /// The names of our tables.
 pub const TABLES: &[&str] = &[
-    "memory_audit",
-    "memory_audit_private",
-    "memory_audit_head",
-    "memory_migrations",
-    "memory_jobs",
-    "memory_job_quarantine",
-    "memory_holds",
-    "memory_suppressions",
-    "memory_purges",
+    "memory_audit", "memory_audit_private", "memory_audit_head", "memory_migrations", "memory_jobs",
+    "memory_job_quarantine", "memory_holds", "memory_suppressions", "memory_purges",
 ];
 
 /// The tables without which there is no trail.
@@ -33,7 +26,6 @@ pub const TRAIL: &[&str] = &["memory_migrations", "memory_audit", "memory_audit_
 
 /// Whether a table of that name, with or without its schema, belongs to the trail; see
 /// [`crate::memory::Entity::is_of_trail`].
-#[must_use]
 pub fn is_of_trail(table: &str) -> bool {
     let name = table.rsplit_once('.').map_or(table, |(_, name)| name);
     TRAIL.iter().any(|own| own.eq_ignore_ascii_case(name))
@@ -49,7 +41,6 @@ const LIST: &str = "memory_migrations";
 pub const STRIDE: usize = 1_000;
 
 /// All our migrations for an engine, in order.
-#[must_use]
 pub fn migrations(engine: Engine) -> Vec<Migration> {
     migration::of(migration::OWN, engine)
 }
@@ -83,7 +74,6 @@ pub struct OwnTables {
 
 impl OwnTables {
     /// One of our tables.
-    #[must_use]
     pub fn table(&self, name: &str) -> TableName {
         TableName::new(self.schema.clone(), name)
     }
@@ -100,7 +90,6 @@ impl OwnTables {
     }
 
     /// Migrations not yet applied.
-    #[must_use]
     pub fn pending(own: Option<&OwnTables>, engine: Engine) -> Vec<Migration> {
         let applied =
             |m: &Migration| own.is_some_and(|o| o.unread.is_some() || o.applied.iter().any(|a| a.version == m.version));
@@ -108,7 +97,6 @@ impl OwnTables {
     }
 
     /// Applied migrations whose statements differ from those of this version, or that this version does not know.
-    #[must_use]
     pub fn drift(&self, engine: Engine) -> Vec<&AppliedMigration> {
         let known = migration::all(engine);
         let same = |m: &Migration, a: &AppliedMigration| m.checksum == a.checksum || m.earlier.contains(&a.checksum);
@@ -230,7 +218,6 @@ fn listed(names: &[impl std::fmt::Display]) -> String {
 
 /// Whether a table is one of ours: it has the name, and the columns that our migrations create. Other objects with the
 /// name are someone else's.
-#[must_use]
 pub fn is_ours(table: &CatalogTable, engine: Engine) -> bool {
     TABLES.iter().any(|name| name.eq_ignore_ascii_case(&table.name))
         && migration::own_columns(engine, &table.name.to_ascii_lowercase()).iter().all(|c| table.column(c).is_some())
@@ -431,7 +418,6 @@ impl<'a> RecordReader<'a> {
     }
 
     /// One of our own tables, as of when the database was opened.
-    #[must_use]
     pub fn table(self, name: &str) -> Option<&'a CatalogTable> {
         self.store.catalog.table(name).filter(|table| is_ours(table, self.store.engine()))
     }

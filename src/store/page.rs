@@ -764,7 +764,6 @@ impl Store {
     }
 
     /// The message that no row has an id.
-    #[must_use]
     pub fn none_found(&self, entity: Entity, id: &str) -> String {
         let bytes = if id.contains('\u{fffd}') { " (an id with bytes that are no text cannot be named)" } else { "" };
         format!("there is no {} `{id}` in {}{bytes}", entity.title(), self.location())
@@ -878,7 +877,6 @@ fn spelled_as_stored(engine: Engine, source: &BoundSource, filter: &Filter) -> F
 }
 
 /// The ids in an episode's lists and JSON paths, in order, without repeats.
-#[must_use]
 pub fn named_ids<'e>(episode: &'e Row, links: &[EpisodeLink], to: Entity) -> Vec<Cow<'e, str>> {
     let mut ids: Vec<Cow<'_, str>> = Vec::new();
     for link in links.iter().filter(|l| l.to == to) {

@@ -72,7 +72,6 @@ impl DatabasePulse<'_> {
 
 impl Store {
     /// Starts to poll the database.
-    #[must_use]
     pub fn pulse(&self) -> DatabasePulse<'_> {
         DatabasePulse { store: self, links: Vec::new() }
     }

@@ -55,14 +55,12 @@ impl Relations {
     }
 
     /// Whether a column belongs to a foreign key.
-    #[must_use]
     pub fn is_tied(&self, table: &TableName, column: &str) -> bool {
         self.ties(table, column).next().is_some()
     }
 
     /// The condition for rows of a table, aliased `t`, to which one of its foreign keys applies: excludes inheriting
     /// tables that have a foreign key of their own for it, with another action.
-    #[must_use]
     pub fn applies(&self, key: &ForeignKey) -> Option<String> {
         let is_in_its_place = |own: &ForeignKey| {
             (&own.to, &own.columns, &own.to_columns) == (&key.to, &key.columns, &key.to_columns)
@@ -75,13 +73,11 @@ impl Relations {
     }
 
     /// Whether a column treats differently spelled texts as equal.
-    #[must_use]
     pub fn is_compared_apart(&self, table: &TableName, column: &str) -> bool {
         self.compared.contains_key(&(table.clone(), column.to_owned()))
     }
 
     /// A normal form of texts that a column treats as equal, as far as it can be computed without the engine.
-    #[must_use]
     pub fn folded(&self, table: &TableName, column: &str, text: &str) -> String {
         match self.compared.get(&(table.clone(), column.to_owned())) {
             Some(Comparison { kind: None, collation: Some(name) }) if name.eq_ignore_ascii_case("\"nocase\"") => {
@@ -93,20 +89,17 @@ impl Relations {
     }
 
     /// Whether a column can contain words, such as a handle.
-    #[must_use]
     pub fn holds_words(&self, table: &TableName, column: &str) -> bool {
         self.content(table, column) == ColumnContent::Words
     }
 
     /// The content that a column can have.
-    #[must_use]
     pub fn content(&self, table: &TableName, column: &str) -> ColumnContent {
         self.holds.get(&(table.clone(), column.to_owned())).copied().unwrap_or(ColumnContent::Words)
     }
 
     /// The comparison between a referencing column and its target: the target's. `None` if the column's own is the
     /// same.
-    #[must_use]
     pub fn comparison(&self, from: (&TableName, &str), to: (&TableName, &str)) -> Option<Comparison> {
         let way = |(table, column): (&TableName, &str)| self.compared.get(&(table.clone(), column.to_owned()));
         let other = way(to).cloned();
@@ -126,7 +119,6 @@ impl Relations {
     }
 
     /// The comparison between a column that names people and their ids, if it refers to them.
-    #[must_use]
     pub fn comparison_of_owner(&self, table: &TableName, column: &str) -> Option<Comparison> {
         let key = self.foreign.iter().find(|key| key.from == *table && key.columns == [column])?;
         self.comparison((table, column), (&key.to, key.to_columns.first()?))
@@ -270,7 +262,6 @@ pub struct Definition {
 
 impl Definition {
     /// The definition without SQL quoting: `O''Malley` becomes O'Malley.
-    #[must_use]
     pub fn unquoted(&self) -> String {
         self.text.replace("''", "'").replace("\"\"", "\"").replace("\\\\", "\\")
     }

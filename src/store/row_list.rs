@@ -69,13 +69,11 @@ impl RowList {
     }
 
     /// Number of rows.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -149,7 +147,6 @@ impl Iterator for RowReader<'_> {
 }
 
 /// Two hashes of some values, together unique for each row.
-#[must_use]
 pub fn row_digest(values: &[FetchedValue]) -> [u64; 2] {
     [0_u8, 1].map(|seed| {
         let mut hasher = DefaultHasher::new();

@@ -8,25 +8,21 @@ pub const HIDDEN: char = '\0';
 const NAMES: [&str; 3] = ["rowid", "_rowid_", "oid"];
 
 /// Whether a name in a column list is the hidden number.
-#[must_use]
 pub fn is_row_number(name: &str) -> bool {
     name.starts_with(HIDDEN)
 }
 
 /// Whether rows are identified by their hidden numbers, at least those with NULL in the other columns.
-#[must_use]
 pub fn is_numbered(by: &[String]) -> bool {
     by.last().is_some_and(|column| is_row_number(column))
 }
 
 /// Builds the column-list name of the hidden number that a statement reads as `name`.
-#[must_use]
 pub fn hidden(name: &str) -> String {
     format!("{HIDDEN}{name}")
 }
 
 /// A name of the number that no column of a table has, generated ones included; `None` if columns have all of them.
-#[must_use]
 pub fn free_name(columns: &[&String]) -> Option<&'static str> {
     NAMES.into_iter().find(|name| !columns.iter().any(|column| column.eq_ignore_ascii_case(name)))
 }

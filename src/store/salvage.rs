@@ -9,29 +9,16 @@ use rusqlite::{Connection, ErrorCode, Statement, params_from_iter};
 
 use super::dialect::quote;
 use super::row_number::free_name;
-use crate::memory::agreeing;
+use crate::memory::UnreadRows;
 
 /// Times that rows are searched in a table without finding one, at most: beyond the end of a file there are none.
 const TRIES: usize = 4_000;
 
-/// Rows of a table that cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct UnreadRows {
-    /// Name of the table.
-    pub table: String,
-    /// Number of the rows; none where no index knows it.
-    pub rows: Option<i64>,
-}
+/// The table that describes the others.
+pub(super) const SCHEMA: &str = "sqlite_schema";
 
-impl UnreadRows {
-    /// Says it to people.
-    pub fn told(&self) -> String {
-        let rows = self.rows.map_or_else(|| "some rows".to_owned(), |rows| agreeing(rows, "{#} {row|rows}"));
-        format!("{rows} of {} cannot be read: a page is damaged", self.table)
-    }
-}
-
-/// Copies what can be read of a database into a new file, with its indexes and views. Says of which tables rows are missing.
+/// Copies what can be read of a database into a new file, with its indexes and views. Returns the rows that are
+/// missing, by table.
 ///
 /// # Errors
 /// SQLite's refusal for another reason than a damaged page.
@@ -50,7 +37,7 @@ pub(super) fn salvage(from: &Path, to: &Path) -> Result<Vec<UnreadRows>, rusqlit
     let (tables, others): (Vec<_>, Vec<_>) = objects.iter().partition(|object| object.is_plain_table());
     let mut unread = Vec::new();
     if !are_all {
-        unread.push(UnreadRows { table: "sqlite_schema".to_owned(), rows: None });
+        unread.push(UnreadRows { table: SCHEMA.to_owned(), rows: None });
     }
     for table in tables {
         link.execute_batch(&table.sql)?;
@@ -157,8 +144,9 @@ impl<'l> DamagedTable<'l> {
         }
         let read: i64 =
             self.link.query_row(&format!("SELECT count(*) FROM main.{}", quote(self.name)), [], |row| row.get(0))?;
-        let rows = self.counted()?.map(|all| (all - read).max(0));
-        Ok(Some(UnreadRows { table: self.name.to_owned(), rows }))
+        let rows = self.counted()?.and_then(|all| u64::try_from(all - read).ok());
+        // A page may hold no row.
+        Ok((rows != Some(0)).then(|| UnreadRows { table: self.name.to_owned(), rows }))
     }
 
     /// Copies rows by their numbers after the last one before the damage: up to the damage from both sides, then within the

@@ -17,9 +17,6 @@ use crate::memory::filter::Filter;
 use crate::memory::query::{PageStart, Query};
 use crate::memory::{Entity, Row};
 
-/// Receives each row with its source, until it breaks.
-type TakeSourced<'t> = dyn FnMut(Option<&BoundSource>, Row) -> ControlFlow<()> + Send + 't;
-
 /// Rows per statement, if writers wait for its end.
 const PART: usize = 1_000;
 
@@ -58,7 +55,7 @@ impl RowWalks<'_> {
         query: &Query,
         mut each: impl FnMut(Row) -> ControlFlow<()> + Send,
     ) -> Result<(), StoreError> {
-        self.each_of_sources(query, &mut |_, row| each(row)).await
+        self.each_sourced(query, |_, row| each(row)).await
     }
 
     /// The same, each row with its source; a derived row has its source if there is one.
@@ -70,10 +67,6 @@ impl RowWalks<'_> {
         query: &Query,
         mut each: impl FnMut(Option<&BoundSource>, Row) -> ControlFlow<()> + Send,
     ) -> Result<(), StoreError> {
-        self.each_of_sources(query, &mut each).await
-    }
-
-    async fn each_of_sources(self, query: &Query, each: &mut TakeSourced<'_>) -> Result<(), StoreError> {
         let wanted: Option<Vec<&str>> = query.columns.as_ref().map(|columns| {
             let mut wanted = columns.clone();
             wanted.push("id");

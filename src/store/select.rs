@@ -30,7 +30,6 @@ pub struct SelectStatement {
 
 impl SelectStatement {
     /// A statement without parameters.
-    #[must_use]
     pub fn new(engine: Engine, sql: String) -> Self {
         SelectStatement { engine, sql, params: Vec::new() }
     }
@@ -105,7 +104,6 @@ fn with_tellers<'w>(source: &BoundSource, wanted: &[&'w str]) -> Vec<&'w str> {
 
 impl Projection {
     /// Projects the wanted canonical columns of a source; `None` means all.
-    #[must_use]
     pub fn new(engine: Engine, source: &BoundSource, wanted: Option<&[&str]>, preview: Option<usize>) -> Self {
         let mut projection =
             Projection { engine, slots: Vec::new(), unparsed: false, expressions: Vec::new(), shared: Vec::new() };
@@ -153,19 +151,16 @@ impl Projection {
     }
 
     /// Whether several slots read the value at a position.
-    #[must_use]
     pub fn is_shared(&self, at: usize) -> bool {
         self.shared.contains(&at)
     }
 
     /// Number of projected expressions.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.expressions.len()
     }
 
     /// Begins the statement: SELECT, FROM and the condition that excludes bookkeeping rows. `keys` are read last.
-    #[must_use]
     pub fn select(&self, source: &BoundSource, keys: &[String]) -> SelectStatement {
         let mut sql = String::from("SELECT ");
         for (i, expression) in self.expressions.iter().chain(keys).enumerate() {
@@ -180,7 +175,6 @@ impl Projection {
 }
 
 /// The FROM clause of a source.
-#[must_use]
 pub fn from_clause(source: &BoundSource) -> String {
     match &source.from {
         BoundFrom::Table(schema, name) => format!("{} AS t", dialect::table(schema, name)),
@@ -355,7 +349,6 @@ fn is_one_of(
 }
 
 /// The parts of a composite id: a JSON list of that many texts and numbers. `None` for other ids.
-#[must_use]
 pub fn key_parts(id: &str, parts: usize) -> Option<Vec<FetchedValue>> {
     let Ok(Value::Array(items)) = serde_json::from_str::<Value>(id) else { return None };
     let raw = |item: &Value| match item {
@@ -452,7 +445,6 @@ fn equal_uuid(bare: &str, words: &[String], statement: &mut SelectStatement) -> 
 }
 
 /// A value in a column's spelling: PostgreSQL accepts a UUID in any case and returns it in lower case.
-#[must_use]
 pub fn as_stored<'v>(engine: Engine, source: &BoundSource, name: &str, value: &'v str) -> Cow<'v, str> {
     let is_uuids = |way: &BoundColumn| {
         let declared = dialect::declared(&way.origin);
@@ -470,7 +462,6 @@ pub fn as_stored<'v>(engine: Engine, source: &BoundSource, name: &str, value: &'
 }
 
 /// Whether a text is a UUID in PostgreSQL's spelling.
-#[must_use]
 pub fn is_uuid(text: &str) -> bool {
     let spelled = |uuid: Uuid| *uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer()) == *text;
     text.len() == Hyphenated::LENGTH && Uuid::try_parse(text).is_ok_and(spelled)

@@ -71,7 +71,6 @@ impl Sessions {
     }
 
     /// Engine behind the connections.
-    #[must_use]
     pub fn engine(&self) -> Engine {
         match self.opener {
             Opener::Sqlite(..) => Engine::Sqlite,
@@ -81,13 +80,11 @@ impl Sessions {
 
     /// Returns the reason why the open files are no longer the database at its path; `None` while they are. A write
     /// would go into a lost file.
-    #[must_use]
     pub fn displaced(&self) -> Option<String> {
         self.files.iter().find_map(OpenedFile::displaced)
     }
 
     /// Whether another file has replaced one of the open ones.
-    #[must_use]
     pub fn is_replaced(&self) -> bool {
         self.files.iter().any(OpenedFile::is_replaced)
     }

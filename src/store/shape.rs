@@ -38,19 +38,16 @@ pub struct ShapeColumn {
 
 impl ShapeColumn {
     /// Whether values that differ only in case are equal.
-    #[must_use]
     pub fn folds_case(&self) -> bool {
         self.base == "uuid" || self.is_citext()
     }
 
     /// Whether it holds numbers or booleans in PostgreSQL.
-    #[must_use]
     pub fn counts(&self) -> bool {
         matches!(PgType::of(&self.compared), PgType::Integer | PgType::Number | PgType::Boolean)
     }
 
     /// Whether it holds case-insensitive text.
-    #[must_use]
     pub fn is_citext(&self) -> bool {
         self.base.rsplit('.').next() == Some("citext")
     }
@@ -80,19 +77,16 @@ pub struct TableShape {
 
 impl TableShape {
     /// The stored column with this name.
-    #[must_use]
     pub fn column(&self, name: &str) -> Option<&ShapeColumn> {
         self.columns.iter().find(|c| c.name.eq_ignore_ascii_case(name))
     }
 
     /// The column with this name, stored or generated.
-    #[must_use]
     pub fn shown(&self, name: &str) -> Option<&ShapeColumn> {
         self.column(name).or_else(|| self.generated.iter().find(|c| c.name.eq_ignore_ascii_case(name)))
     }
 
     /// The shape with only some columns and those that identify rows; with all columns if none is named.
-    #[must_use]
     pub fn narrowed(&self, columns: &[String], by: &[String]) -> TableShape {
         let wanted = |name: &str| columns.is_empty() || columns.iter().chain(by).any(|column| column == name);
         TableShape {
@@ -104,7 +98,6 @@ impl TableShape {
     }
 
     /// Whether another shape has the same columns of the same types.
-    #[must_use]
     pub fn has_columns_of(&self, other: &TableShape) -> bool {
         let columns = |shape: &TableShape| -> Vec<(String, String)> {
             shape.columns.iter().chain(&shape.generated).map(|c| (c.name.clone(), c.declared.clone())).collect()
@@ -160,7 +153,6 @@ impl TableShapes {
 
 /// The statement that describes a table: name, type, required, name of the hidden row number, generated, underlying
 /// types (for domains without constraints, and for all domains), and whether PostgreSQL numbers it.
-#[must_use]
 pub fn question(engine: Engine, table: &TableName) -> (String, Vec<Param>) {
     let has_index = has_key_index("$1", "$2");
     let sql = match engine {
@@ -202,7 +194,6 @@ pub fn question(engine: Engine, table: &TableName) -> (String, Vec<Param>) {
 
 /// The type that a bound text is cast to for a column: without a length, since a cast would truncate silently while an
 /// assignment fails.
-#[must_use]
 pub fn cast(declared: &str) -> String {
     let lower = declared.to_ascii_lowercase();
     // A list of texts is not text, and a bare `character` has length 1.
@@ -223,7 +214,6 @@ pub fn cast(declared: &str) -> String {
 }
 
 /// The placeholder of a value for a column.
-#[must_use]
 pub fn placeholder(engine: Engine, number: usize, value: &FetchedValue, declared: &str) -> String {
     match (engine, value) {
         (Engine::Sqlite, FetchedValue::BadText(_)) => format!("CAST(${number} AS TEXT)"),
@@ -260,7 +250,6 @@ const NUMBERING: &str = "SELECT CASE WHEN has_sequence_privilege(s.id, 'USAGE, S
      LEFT JOIN pg_sequence q ON q.seqrelid = s.id AND q.seqincrement > 0";
 
 /// `schema.table`, quoted.
-#[must_use]
 pub fn qualified(table: &TableName) -> String {
     format!("{}.{}", quote(&table.schema), quote(&table.name))
 }
@@ -276,7 +265,6 @@ pub struct Comparison {
 
 impl Comparison {
     /// Compares values as PostgreSQL text, whatever the column's type.
-    #[must_use]
     pub fn of_texts() -> Self {
         Comparison { kind: Some("text".to_owned()), collation: None }
     }
@@ -382,7 +370,6 @@ fn listed(keys: &[Vec<FetchedValue>]) -> Option<String> {
 }
 
 /// Columns of a table, as SQL for fetching, in the order of `columns`.
-#[must_use]
 pub fn projection(shape: &TableShape, columns: &[String]) -> String {
     let one = |name: &String| match (shape.engine, shape.shown(name)) {
         (Engine::Postgres, Some(column)) if column.declared == "bytea" => quote(name),
@@ -393,7 +380,6 @@ pub fn projection(shape: &TableShape, columns: &[String]) -> String {
 }
 
 /// The statements that read complete stored rows.
-#[must_use]
 pub fn image_statements(shape: &TableShape, rows: &StoredRows, lock: bool) -> Vec<(String, Vec<Param>)> {
     let engine = shape.engine;
     let columns: Vec<String> = shape
@@ -423,7 +409,6 @@ pub fn image_statements(shape: &TableShape, rows: &StoredRows, lock: bool) -> Ve
 }
 
 /// The statements that count rows, without a lock.
-#[must_use]
 pub fn count_statements(shape: &TableShape, rows: &StoredRows) -> Vec<(String, Vec<Param>)> {
     let statement = |keys: &[Vec<FetchedValue>]| {
         let mut params = Vec::new();
@@ -434,7 +419,6 @@ pub fn count_statements(shape: &TableShape, rows: &StoredRows) -> Vec<(String, V
 }
 
 /// Converts answers to rows.
-#[must_use]
 pub fn images(shape: &TableShape, answers: Vec<RawRow>) -> Vec<Image> {
     let names = shape.names();
     answers.into_iter().map(|row| image(&names, row)).collect()

@@ -128,7 +128,6 @@ impl Snapshot<'_> {
     }
 
     /// The tables that conditions read.
-    #[must_use]
     pub fn tables_read<'w>(&self, conditions: impl Iterator<Item = &'w str>) -> BTreeSet<TableName> {
         conditions.flat_map(|when| self.reads(when)).map(|(_, table)| name_of(table)).collect()
     }
@@ -291,15 +290,13 @@ impl Snapshot<'_> {
         Ok(!self.fetch(&sql, &[]).await?.is_empty())
     }
 
-    /// Whether a row has a value in a column.
+    /// Whether a row that meets the condition has a value in the only wanted column.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn holds(&mut self, table: &TableName, column: &str, value: FetchedValue) -> Result<bool, StoreError> {
-        let by = [column.to_owned()];
-        let wanted = WantedRows { table, columns: &by, when: None, subject: &[] };
+    pub async fn holds(&mut self, wanted: WantedRows<'_>, value: FetchedValue) -> Result<bool, StoreError> {
         let mut is_there = false;
-        self.each_first(wanted, (&by, &[]), &[vec![value]], Some(1), |_| is_there = true).await?;
+        self.each_first(wanted, (wanted.columns, &[]), &[vec![value]], Some(1), |_| is_there = true).await?;
         Ok(is_there)
     }
 

@@ -27,35 +27,11 @@ pub struct ReadTable {
 }
 
 const KEYWORDS: &[&str] = &[
-    "where",
-    "on",
-    "using",
-    "left",
-    "right",
-    "full",
-    "inner",
-    "cross",
-    "natural",
-    "join",
-    "group",
-    "order",
-    "having",
-    "limit",
-    "offset",
-    "union",
-    "except",
-    "intersect",
-    "window",
-    "fetch",
-    "for",
-    "and",
-    "or",
-    "lateral",
-    "tablesample",
+    "where", "on", "using", "left", "right", "full", "inner", "cross", "natural", "join", "group", "order", "having",
+    "limit", "offset", "union", "except", "intersect", "window", "fetch", "for", "and", "or", "lateral", "tablesample",
 ];
 
 /// The names in a piece of SQL, in order, without those in strings and comments.
-#[must_use]
 pub fn names(sql: &str) -> Vec<SqlName> {
     let bytes = sql.as_bytes();
     let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$') || b >= 0x80;
@@ -136,7 +112,6 @@ fn after_quote(bytes: &[u8], begins: usize, quote: u8) -> usize {
 }
 
 /// The tables that a piece of SQL reads: names after `FROM` or `JOIN`, and the first one if the text follows a `FROM`.
-#[must_use]
 pub fn reads(sql: &str, after_from: bool) -> Vec<ReadTable> {
     let names = names(sql);
     let first = |name: &SqlName| after_from && name.before[0].is_empty() && name.place.0 == names[0].place.0;
@@ -165,7 +140,6 @@ pub fn reads(sql: &str, after_from: bool) -> Vec<ReadTable> {
 }
 
 /// The names after a closing bracket: aliases of subqueries and of values.
-#[must_use]
 pub fn derived(sql: &str) -> Vec<String> {
     let after = |name: &&SqlName| name.before[0] == ")" || name.before[0] == "as" && name.before[1] == ")";
     names(sql).iter().filter(after).map(|name| name.parts[0].clone()).collect()

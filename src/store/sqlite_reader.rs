@@ -45,44 +45,37 @@ pub struct SqliteFile {
 
 impl SqliteFile {
     /// A single file, which others may write.
-    #[must_use]
     pub fn at(path: &Path) -> Self {
         SqliteFile { path: path.to_owned(), is_immutable: false, attached: Vec::new() }
     }
 
     /// The same file with attached ones. An immutable file may not be written by anybody.
-    #[must_use]
     pub fn with(self, attached: Vec<(String, String)>, is_immutable: bool) -> Self {
         SqliteFile { is_immutable, attached, ..self }
     }
 
     /// Path of the main file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// All files, the main one first, without SQLite's files next to them.
-    #[must_use]
     pub fn databases(&self) -> Vec<PathBuf> {
         std::iter::once(self.path.clone()).chain(self.attached.iter().map(|(uri, _)| path_of(uri))).collect()
     }
 
     /// The attached files, as URIs, with their schema names.
-    #[must_use]
     pub fn attached(&self) -> &[(String, String)] {
         &self.attached
     }
 
     /// Another file, opened with the same options and without attached files.
-    #[must_use]
     pub fn beside(&self, path: &Path) -> Self {
         SqliteFile { path: path.to_owned(), attached: Vec::new(), ..self.clone() }
     }
 
     /// Options for writing the main file. Foreign keys keep SQLite's default, not enforced. The journal mode is not
     /// changed.
-    #[must_use]
     pub fn writing(&self) -> SqliteConnectOptions {
         SqliteConnectOptions::new().filename(&self.path).immutable(self.is_immutable).foreign_keys(false)
     }
@@ -112,7 +105,6 @@ impl SqliteFile {
 }
 
 /// A file as an SQLite URI, with parameters such as `mode=ro`.
-#[must_use]
 pub fn uri(path: &Path, parameters: &str) -> String {
     let escaped = path.display().to_string().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
     format!("file:{escaped}?{parameters}")

@@ -18,19 +18,16 @@ const FOLLOWED: &str = "SELECT (pg_last_wal_replay_lsn() >= $1::pg_lsn)::int";
 impl Store {
     /// The store for viewing rows: the named standby, otherwise the database itself. Plans, changes and the trail use
     /// the database itself.
-    #[must_use]
     pub fn looking(self: &Arc<Self>) -> Arc<Store> {
         Arc::clone(self.replica.as_ref().unwrap_or(self))
     }
 
     /// The store for viewing rows of an entity: as [`Store::looking`], but the trail is read where it is written.
-    #[must_use]
     pub fn looking_at(self: &Arc<Self>, entity: Entity) -> Arc<Store> {
         if entity.is_of_trail() { Arc::clone(self) } else { self.looking() }
     }
 
     /// As [`Store::looking_at`], for a table by name.
-    #[must_use]
     pub fn looking_into(self: &Arc<Self>, table: &str) -> Arc<Store> {
         if own::is_of_trail(table) { Arc::clone(self) } else { self.looking() }
     }

@@ -78,7 +78,7 @@ impl DatabaseReport<'_> {
                 version: self.store.version.clone(),
                 location: self.store.location.clone(),
                 read_only: !write.available,
-                notes: self.store.notes.clone(),
+                notes: self.store.notes(),
             },
             layouts,
             capabilities: self.capabilities().into_iter().chain([write]).collect(),
@@ -204,7 +204,6 @@ impl DatabaseReport<'_> {
     }
 
     /// Lists what this database can and cannot show, with the reasons.
-    #[must_use]
     pub fn capabilities(self) -> Vec<Capability> {
         let mut capabilities = Vec::new();
         for entity in Entity::ALL {
@@ -222,6 +221,13 @@ impl DatabaseReport<'_> {
         let denied = self.store.catalog().tables.iter().filter(used).filter_map(DeniedTable::of);
         tables.extend(denied.map(|denied| denied.capability(&self.store.catalog().role)));
         capabilities.extend(tables);
+        let uncovered = self.store.uncovered().iter().map(|store| Capability {
+            name: "every_store".to_owned(),
+            available: false,
+            reason: Some(store.reason.clone()),
+            remedy: Some(store.remedy.clone()),
+        });
+        capabilities.extend(uncovered);
         capabilities.extend(self.store.catalog().hidden_rows().map(|reason| Capability {
             name: "every_row".to_owned(),
             available: false,
@@ -255,7 +261,6 @@ impl DatabaseReport<'_> {
 
     /// Returns the reason why rows of an entity, or fields other than text, may exist unseen: our role may not read
     /// them, or row-level security may hide them. `None` if everything is visible, or if the layout has no such entity.
-    #[must_use]
     pub fn unseen(self, entity: Entity) -> Option<String> {
         let is_text = |name: &str| {
             let is = |column: &Column| column.kind == ValueKind::Text && column.personal == Personal::Content;
@@ -275,7 +280,6 @@ impl DatabaseReport<'_> {
 
     /// Lists the reasons why answers may be incomplete, to be shown next to them: rows that may be hidden, and data
     /// that our role may not read.
-    #[must_use]
     pub fn gaps(self) -> Vec<String> {
         let mut tables: Vec<&str> = Vec::new();
         for withheld in &self.store.recognised().withheld {

@@ -30,19 +30,16 @@ pub struct TableName {
 
 impl TableName {
     /// A table by schema and name.
-    #[must_use]
     pub fn new(schema: impl Into<String>, name: impl Into<String>) -> Self {
         TableName { schema: schema.into(), name: name.into() }
     }
 
     /// A table as a layout names it.
-    #[must_use]
     pub fn of((schema, name): &TableKey) -> Self {
         TableName::new(schema.as_str(), name.as_str())
     }
 
     /// Name for people: without default schemas.
-    #[must_use]
     pub fn title(&self) -> String {
         match self.schema.as_str() {
             "main" | "public" => self.name.clone(),
@@ -64,13 +61,11 @@ pub struct StoredRows {
 
 impl StoredRows {
     /// The rows with a value in a column.
-    #[must_use]
     pub fn with(table: &TableName, column: &str, value: FetchedValue) -> Self {
         StoredRows { table: table.clone(), by: vec![column.to_owned()], keys: vec![vec![value]] }
     }
 
     /// Whether some of them are identified only by row number, which the engine may reuse.
-    #[must_use]
     pub fn are_by_number(&self) -> bool {
         let is_by_number = |key: &Vec<FetchedValue>| {
             let columns = key.split_last().map_or(&[][..], |(_, columns)| columns);
@@ -90,13 +85,11 @@ impl StoredRows {
     }
 
     /// The same table and columns, without keys.
-    #[must_use]
     pub fn without_keys(&self) -> Self {
         StoredRows { table: self.table.clone(), by: self.by.clone(), keys: Vec::new() }
     }
 
     /// Size of the keys in bytes, with an overhead per row.
-    #[must_use]
     pub fn size(&self) -> usize {
         let values = self.keys.iter().map(|key| ROW + key.iter().map(FetchedValue::size).sum::<usize>());
         values.sum()
@@ -109,13 +102,11 @@ pub struct Image(pub Vec<(Arc<str>, FetchedValue)>);
 
 impl Image {
     /// Value of a column; none when the row has no such column.
-    #[must_use]
     pub fn get(&self, column: &str) -> Option<&FetchedValue> {
         self.0.iter().find(|(name, _)| name.eq_ignore_ascii_case(column)).map(|(_, value)| value)
     }
 
     /// Size of its values in bytes, with their containers.
-    #[must_use]
     pub fn size(&self) -> usize {
         size_of_val(self.0.as_slice()) + self.0.iter().map(|(_, value)| value.size()).sum::<usize>()
     }
@@ -143,13 +134,11 @@ pub struct StateReading {
 
 impl StateReading {
     /// Starts with no rows; hashes these columns, or all if none is named.
-    #[must_use]
     pub fn of(columns: Vec<String>) -> Self {
         StateReading { columns, by_row: true, rows: Vec::new() }
     }
 
     /// Starts with no rows, for comparison with a state.
-    #[must_use]
     pub fn like(state: &ReadState) -> Self {
         StateReading { by_row: state.hash.starts_with(BY_ROW), ..StateReading::of(state.columns.clone()) }
     }
@@ -161,7 +150,6 @@ impl StateReading {
     }
 
     /// The state of all rows added.
-    #[must_use]
     pub fn close(mut self) -> ReadState {
         self.rows.sort_unstable();
         let mut hasher = Sha256::new();
@@ -188,7 +176,6 @@ pub struct ReadState {
 
 impl ReadState {
     /// Computes the state of rows for some columns, or all if none is named.
-    #[must_use]
     pub fn of(images: &[Image], columns: Vec<String>) -> Self {
         let mut reading = StateReading::of(columns);
         images.iter().for_each(|image| reading.add(image));
@@ -196,7 +183,6 @@ impl ReadState {
     }
 
     /// Whether rows are in this state.
-    #[must_use]
     pub fn holds(&self, images: &[Image]) -> bool {
         let mut reading = StateReading::like(self);
         images.iter().for_each(|image| reading.add(image));
@@ -215,20 +201,17 @@ pub struct RowWatch {
 
 impl RowWatch {
     /// Watches only the number of rows.
-    #[must_use]
     pub fn of_number(rows: StoredRows, count: usize) -> Self {
         RowWatch { state: ReadState { count, columns: rows.by.clone(), hash: String::new() }, rows }
     }
 
     /// Whether only the number of rows matters.
-    #[must_use]
     pub fn is_of_number(&self) -> bool {
         self.state.hash.is_empty()
     }
 }
 
 /// A canonical time in a database's spelling.
-#[must_use]
 pub fn spell(spelling: TimeSpelling, canonical: &str) -> FetchedValue {
     let micros = || crate::memory::time::epoch_micros(canonical).unwrap_or_default();
     match spelling {
@@ -260,13 +243,11 @@ pub enum Cell {
 
 impl Cell {
     /// Size of the value in bytes.
-    #[must_use]
     pub fn size(&self) -> usize {
         if let Cell::Is(value) = self { value.size() } else { 0 }
     }
 
     /// The value at a time in the canonical spelling.
-    #[must_use]
     pub fn at(&self, now: &str) -> FetchedValue {
         match self {
             Cell::Is(raw) => raw.clone(),
@@ -340,7 +321,6 @@ pub struct Revision(
 
 impl RowRevisions {
     /// The inverse change.
-    #[must_use]
     pub fn inverse(&self) -> RowRevisions {
         let rows =
             self.rows.iter().map(|Revision(key, before, after)| Revision(key.clone(), after.clone(), before.clone()));
@@ -348,7 +328,6 @@ impl RowRevisions {
     }
 
     /// The same without any rows.
-    #[must_use]
     pub fn clone_without_rows(&self) -> RowRevisions {
         RowRevisions {
             table: self.table.clone(),
@@ -362,7 +341,6 @@ impl RowRevisions {
 
 impl Mutation {
     /// The table that is changed.
-    #[must_use]
     pub fn table(&self) -> &TableName {
         match self {
             Mutation::Insert { table, .. } | Mutation::Update { table, .. } => table,
@@ -372,7 +350,6 @@ impl Mutation {
     }
 
     /// `insert`, `update` or `delete`, and the number of rows.
-    #[must_use]
     pub fn count(&self) -> (&'static str, usize) {
         match self {
             Mutation::Insert { rows, .. } => ("insert", rows.len()),
@@ -383,7 +360,6 @@ impl Mutation {
     }
 
     /// Size of its values in bytes, with an overhead per row.
-    #[must_use]
     pub fn size(&self) -> usize {
         let values = |values: &Vec<FetchedValue>| values.iter().map(FetchedValue::size).sum::<usize>();
         match self {
@@ -402,7 +378,6 @@ impl Mutation {
     }
 
     /// The rows it affects, by their keys; `None` for rows that the engine numbers.
-    #[must_use]
     pub fn rows(&self) -> Option<StoredRows> {
         match self {
             Mutation::Delete(rows) => Some(rows.clone()),
@@ -427,7 +402,6 @@ impl Mutation {
     }
 
     /// Whether the change itself compares every row with its old values, so that the rows need no other watch.
-    #[must_use]
     pub fn watches_itself(&self) -> bool {
         matches!(self, Mutation::Revise(_))
     }

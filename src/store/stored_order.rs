@@ -19,7 +19,6 @@ pub struct StoredOrder<'s> {
 
 impl StoredOrder<'_> {
     /// The statement that determines the reliability of the order, if it is in question.
-    #[must_use]
     pub fn probe(self) -> Option<String> {
         let is_sqlite = self.store.engine() == Engine::Sqlite;
         is_sqlite.then(|| sortable_probe(self.source, self.column)).flatten()

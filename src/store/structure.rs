@@ -135,13 +135,11 @@ impl Structure {
     }
 
     /// The engine.
-    #[must_use]
     pub fn engine(&self) -> Engine {
         self.engine
     }
 
     /// Tables and columns.
-    #[must_use]
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
@@ -151,7 +149,6 @@ impl Structure {
     }
 
     /// Whether a part exists and is valid.
-    #[must_use]
     pub fn has(&self, part: &StructurePart) -> bool {
         let beside = |table: &str, name: &str, set: &HashSet<(String, String)>| {
             self.place(table).is_some_and(|(schema, _)| set.contains(&(schema, name.to_owned())))
@@ -171,25 +168,21 @@ impl Structure {
     }
 
     /// Whether a part exists or can be installed.
-    #[must_use]
     pub fn can_have(&self, part: &StructurePart) -> bool {
         self.has(part) || matches!(part, StructurePart::Extension(name) if self.extensions.1.contains(name))
     }
 
     /// Whether a table's rows are those of its partitions.
-    #[must_use]
     pub fn is_partitioned(&self, table: &str) -> bool {
         self.catalog.table(table).is_some_and(|t| t.partitioned)
     }
 
     /// Schema and name of a table.
-    #[must_use]
     pub fn place_of(&self, table: &str) -> Option<TableName> {
         self.place(table).map(|(schema, name)| TableName::new(schema, name))
     }
 
     /// The schema of an unfinished index, left for example by a killed process.
-    #[must_use]
     pub fn broken_index(&self, part: &StructurePart) -> Option<&str> {
         let StructurePart::Index(index, table) = part else { return None };
         let (schema, _) = self.place(table)?;

@@ -43,13 +43,18 @@ pub struct Surplus {
 
 impl Surplus {
     /// Whether the row has a vector.
-    #[must_use]
     pub fn has_vector(&self) -> bool {
         self.vector.is_some() || self.beside.is_some()
     }
 
+    /// Notes which hidden columns are among those that the layouts read, by table.
+    pub fn note_shown(&mut self, read: &HashMap<String, HashSet<String>>) {
+        let Some(read) = self.table.as_ref().and_then(|table| read.get(table)) else { return };
+        let names = self.hidden.iter().map(|(name, _)| name);
+        self.shown = names.filter(|name| read.contains(*name)).cloned().collect();
+    }
+
     /// Returns the `stored` object of an exported row, without copying; `None` for a row that is not of one table.
-    #[must_use]
     pub fn stored(&self) -> Option<StoredForm<'_>> {
         Some(StoredForm {
             engine: self.engine.as_deref(),
@@ -143,7 +148,7 @@ impl ShapeReader<'_> {
                 surplus.table = Some(found.table.title());
                 surplus.layout = Some(source.layout.clone());
                 surplus.engine = Some(self.store.engine().name().to_owned());
-                if let Some(VectorShelf { key, column, declared, .. }) = &shelf {
+                if let Some(VectorShelf { table, key, column, declared, .. }) = &shelf {
                     let usual = vector.map(|numbers| spelled(self.store.engine(), declared, numbers));
                     match key {
                         // In the row itself: already in the vector, unless stored in another form.
@@ -160,7 +165,7 @@ impl ShapeReader<'_> {
                                     _ => *raw != FetchedValue::Null,
                                 });
                                 let columns = image.0.iter().filter(|(name, _)| !is_row_number(name)).map(named);
-                                more.then(|| (shelf_title(shelf.as_ref()), columns.collect()))
+                                more.then(|| (table.title(), columns.collect()))
                             });
                         }
                     }
@@ -181,17 +186,13 @@ impl ShapeReader<'_> {
         Ok(all)
     }
 
-    /// Notes which hidden columns the layouts show in part, or in another form.
-    pub fn note_shown(self, all: &mut [Surplus]) {
+    /// The stored columns that the layouts read, by table.
+    pub fn columns_read(self) -> HashMap<String, HashSet<String>> {
         let mut read: HashMap<String, HashSet<String>> = HashMap::new();
         for source in &self.store.recognised().sources {
             read.entry(table_of(source).title()).or_default().extend(source.columns_read());
         }
-        for surplus in all {
-            let Some(read) = surplus.table.as_ref().and_then(|table| read.get(table)) else { continue };
-            let names = surplus.hidden.iter().map(|(name, _)| name);
-            surplus.shown = names.filter(|name| read.contains(*name)).cloned().collect();
-        }
+        read
     }
 
     /// Stored rows, without columns that our role may not read.
@@ -245,10 +246,6 @@ impl ShapeReader<'_> {
 /// A stored value with the name of its column.
 fn named((name, value): &(Arc<str>, FetchedValue)) -> (String, FetchedValue) {
     (name.to_string(), value.clone())
-}
-
-fn shelf_title(shelf: Option<&VectorShelf>) -> String {
-    shelf.map(|s| s.table.title()).unwrap_or_default()
 }
 
 fn found(source: &BoundSource) -> Option<EntityPlace> {

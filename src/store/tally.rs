@@ -38,7 +38,6 @@ pub(super) fn expect_whole(rows: u64) {
 }
 
 /// Rows read so far, and rows expected from all reads begun, as far as known.
-#[must_use]
 pub fn rows() -> (u64, u64) {
     (READ.load(Ordering::Relaxed), EXPECTED.load(Ordering::Relaxed))
 }

@@ -50,16 +50,18 @@ impl Snapshot<'_> {
         Ok(rows.iter().map(|row| (TableName::new(text(row, 0), text(row, 1)), text(row, 2))).collect())
     }
 
-    /// Every column of a unique index, and every column that such an index computes its values from: all that an
+    /// The columns `found` of unique indexes, and every column that such an index computes its values from: all that an
     /// expression, or a generated column, mentions.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn columns_kept_apart(&mut self) -> Result<HashSet<(TableName, String)>, StoreError> {
+    pub async fn columns_kept_apart(
+        &mut self,
+        mut found: HashSet<(TableName, String)>,
+    ) -> Result<HashSet<(TableName, String)>, StoreError> {
         let is_sqlite = self.store.engine() == Engine::Sqlite;
         let [expressions, generated] =
             if is_sqlite { [EXPRESSIONS_SQLITE, GENERATED_SQLITE] } else { [EXPRESSIONS_POSTGRES, GENERATED_POSTGRES] };
-        let mut found = self.unique_columns().await?;
         for row in self.fetch(expressions, &[]).await? {
             let expression = if is_sqlite { terms(&text(&row, 2)).0.join(" ") } else { text(&row, 2) };
             found.extend(self.mentioned(&TableName::new(text(&row, 0), text(&row, 1)), &expression));

@@ -248,7 +248,6 @@ impl<'a> VectorReader<'a> {
     }
 
     /// Whether the layout stores vectors of an entity in this database (there may be none yet).
-    #[must_use]
     pub fn has_vectors(self, entity: Entity) -> bool {
         !self.places(entity).is_empty()
     }

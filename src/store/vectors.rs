@@ -50,7 +50,6 @@ impl VectorPlace {
 
 impl VectorReader<'_> {
     /// The columns of vectors of known rows.
-    #[must_use]
     pub fn vector_places(self) -> Vec<VectorPlace> {
         let mut places: Vec<VectorPlace> = Vec::new();
         for place in self.store.recognised.sources.iter().filter_map(VectorPlace::of) {

@@ -14,7 +14,6 @@ use crate::layout::{
 use crate::memory::query::Capability;
 
 /// Recognises the layouts that fit, with the sources that our role may read.
-#[must_use]
 pub fn recognise_readable(layouts: &[Layout], engine: Engine, catalog: &Catalog) -> RecognisedLayouts {
     let mut found = recognise(layouts, engine, catalog);
     lacking::leave_out(layouts, catalog, &mut found);
@@ -36,13 +35,11 @@ pub struct DeniedTable<'c> {
 
 impl<'c> DeniedTable<'c> {
     /// Denial of a whole table.
-    #[must_use]
     pub fn whole(table: &'c CatalogTable) -> Self {
         DeniedTable { table, columns: Vec::new() }
     }
 
     /// The columns of a table that may not be read; `None` if all may.
-    #[must_use]
     pub fn of(table: &'c CatalogTable) -> Option<Self> {
         let columns: Vec<&str> = table.columns.iter().filter(|c| c.denied).map(|c| c.name.as_str()).collect();
         match (table.denied, columns.is_empty()) {
@@ -53,7 +50,6 @@ impl<'c> DeniedTable<'c> {
     }
 
     /// Returns the reason for the denial, as text.
-    #[must_use]
     pub fn reason(&self, role: &str) -> String {
         if self.table.unlogged {
             let title = self.table.title();
@@ -68,7 +64,6 @@ impl<'c> DeniedTable<'c> {
     }
 
     /// The denial as a missing capability.
-    #[must_use]
     pub fn capability(&self, role: &str) -> Capability {
         Capability {
             name: self.table.title(),
@@ -79,7 +74,6 @@ impl<'c> DeniedTable<'c> {
     }
 
     /// Returns the SQL with which the owner of the table can grant access, or another remedy.
-    #[must_use]
     pub fn remedy(&self, role: &str) -> String {
         if self.table.unlogged {
             return "open the primary, or have the table logged there (ALTER TABLE ... SET LOGGED)".to_owned();
@@ -105,7 +99,6 @@ impl<'c> DeniedTable<'c> {
 }
 
 /// The error for a change in a table that the role may not write, with the GRANT that would help.
-#[must_use]
 pub fn unwritable(table: &CatalogTable, role: &str) -> StoreError {
     let reason = format!("{} may not write the table {}", who(role), table.title());
     let remedy = DeniedTable::whole(table).grant("SELECT, INSERT, UPDATE, DELETE", role);
@@ -133,7 +126,6 @@ fn is_common_table(sql: &str, end: usize) -> bool {
 }
 
 /// The error for creating something in a schema, with the GRANT that helps.
-#[must_use]
 pub fn closed_to_new(schema: &str, role: &str) -> StoreError {
     let grantee = if role.is_empty() { "your role".to_owned() } else { plain_or_quoted(role) };
     let grant = format!("GRANT USAGE, CREATE ON SCHEMA {} TO {grantee}", plain_or_quoted(schema));
@@ -144,7 +136,6 @@ pub fn closed_to_new(schema: &str, role: &str) -> StoreError {
 }
 
 /// Returns the SQL that lets a role write the audit trail.
-#[must_use]
 pub fn to_append(role: &str) -> String {
     let role = if role.is_empty() { "your role".to_owned() } else { plain_or_quoted(role) };
     format!(

@@ -79,7 +79,6 @@ fn texts(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
 }
 
 /// The texts and numbers of a stored value that a rule matches. A path alone leads through every encoding in the value.
-#[must_use]
 pub fn texts_of(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
     match &inside.path {
         Some(path) if is_path_alone(inside) => texts_at(raw, path),
@@ -88,7 +87,6 @@ pub fn texts_of(raw: &FetchedValue, inside: &Inside) -> Vec<String> {
 }
 
 /// Whether a rule has a path into a value but no encodings.
-#[must_use]
 pub fn is_path_alone(inside: &Inside) -> bool {
     inside.path.is_some() && inside.decode.is_empty() && inside.by.is_none()
 }
@@ -124,7 +122,6 @@ fn encoded_at(raw: &FetchedValue, path: &str) -> Vec<String> {
 }
 
 /// Whether a place in a value matches a path, or is an element of the list there.
-#[must_use]
 pub fn stands_at(place: &str, path: &str) -> bool {
     let element =
         if path.is_empty() { Some(place) } else { place.strip_prefix(path).and_then(|p| p.strip_prefix('.')) };

@@ -86,13 +86,11 @@ pub enum WriteError {
 
 impl WriteError {
     /// Whether the disk failed during the commit.
-    #[must_use]
     pub fn is_of_disk(&self) -> bool {
         matches!(self, WriteError::Unknown(error) if is_disk(error))
     }
 
     /// Whether deleted rows could not be returned because a rule of the database rewrites the statement.
-    #[must_use]
     pub fn is_of_a_rule(&self) -> bool {
         matches!(self, WriteError::Rejected(words) if words.contains("RETURNING"))
     }
@@ -330,13 +328,11 @@ impl Store {
 
     /// Returns the reason, with a remedy, why the open files are no longer the database at its path; `None` while they
     /// are.
-    #[must_use]
     pub fn displaced(&self) -> Option<String> {
         self.sessions.displaced()
     }
 
     /// Returns the number of commits tried since the database was opened: while it is unchanged, nothing was written.
-    #[must_use]
     pub fn commits_begun(&self) -> u64 {
         self.commits.load(Ordering::SeqCst)
     }
@@ -347,14 +343,12 @@ impl Store {
     }
 
     /// Whether another file has replaced the path of the database since it was opened.
-    #[must_use]
     pub fn is_replaced(&self) -> bool {
         self.sessions.is_replaced()
     }
 
     /// Returns the reason why nothing can be written in this database, whatever the operator does; `None` if it can be
     /// written.
-    #[must_use]
     pub fn why_not_writable(&self) -> Option<&str> {
         self.blocked.as_deref()
     }
@@ -399,13 +393,11 @@ impl WriteTransaction<'_> {
     }
 
     /// Engine that is written to.
-    #[must_use]
     pub fn engine(&self) -> Engine {
         self.store.engine()
     }
 
     /// The database outside the transaction.
-    #[must_use]
     pub fn store(&self) -> &Store {
         self.store
     }
@@ -429,7 +421,6 @@ impl WriteTransaction<'_> {
     }
 
     /// An integer in the bound form of this engine.
-    #[must_use]
     pub fn number(&self, number: i64) -> FetchedValue {
         match self.engine() {
             Engine::Sqlite => FetchedValue::Integer(number),

@@ -32,7 +32,6 @@ pub enum CardTone {
 
 impl CardTone {
     /// The role that colours this tone.
-    #[must_use]
     pub fn role(self) -> StyleRole {
         match self {
             Self::Plain => StyleRole::Muted,
@@ -44,7 +43,6 @@ impl CardTone {
     }
 
     /// The glyph that shows this tone.
-    #[must_use]
     pub fn glyph(self, glyphs: &Glyphs) -> Glyph {
         match self {
             Self::Plain => glyphs.ring,
@@ -71,27 +69,23 @@ pub struct Card {
 
 impl Card {
     /// A card with a title.
-    #[must_use]
     pub fn new(tone: CardTone, title: impl Into<SafeText>) -> Self {
         Self { tone, title: title.into(), ..Self::default() }
     }
 
     /// The card with another line of details.
-    #[must_use]
     pub fn line(mut self, line: impl Into<SafeText>) -> Self {
         self.lines.push(line.into());
         self
     }
 
     /// The card with something that may be pressed.
-    #[must_use]
     pub fn hint(mut self, hint: KeyHint) -> Self {
         self.hints.push(hint);
         self
     }
 
     /// Number of rows at this width, including title and hints.
-    #[must_use]
     pub fn height(&self, width: u16, look: &Look) -> u16 {
         let details = self.details(width, look).len();
         let hints = if self.hints.is_empty() { 0 } else { 2 };

@@ -38,7 +38,6 @@ pub enum HintKind {
 
 impl KeyHint {
     /// A key that may be pressed.
-    #[must_use]
     pub fn new(key: impl Into<SafeText>, does: impl Into<SafeText>) -> Self {
         Self { key: key.into(), does: does.into(), kind: HintKind::Ready }
     }
@@ -54,7 +53,6 @@ impl KeyHint {
 }
 
 /// As many of the hints, in order, as fit entirely into `width` columns.
-#[must_use]
 pub fn hint_line(hints: &[KeyHint], width: usize) -> TextLine {
     let mut out = TextLine::default();
     for hint in hints {
@@ -101,7 +99,6 @@ pub struct Breadcrumbs {
 
 impl Breadcrumbs {
     /// Whether everything is shown in a line.
-    #[must_use]
     pub fn fits(&self, area: Rect, look: &Look) -> bool {
         let badges: usize = self.badges.iter().map(|badge| badge.line().width() + 1).sum();
         let room = usize::from(margin(area).width).saturating_sub(badges);
@@ -163,13 +160,11 @@ pub struct Badge {
 
 impl Badge {
     /// A badge.
-    #[must_use]
     pub fn new(word: impl Into<SafeText>, role: StyleRole) -> Self {
         Self { word: word.into(), role }
     }
 
     /// The badge as a line.
-    #[must_use]
     pub fn line(&self) -> TextLine {
         TextLine::of(SafeText::join(&[" ".into(), self.word.clone(), " ".into()], ""), self.role)
     }
@@ -218,7 +213,6 @@ impl Tabs {
     }
 
     /// Lays out the visible tabs: the index and area of each, for drawing and for clicks.
-    #[must_use]
     pub fn places(&self, area: Rect) -> Vec<(usize, Rect)> {
         let area = row(margin(area), 0);
         let widths: Vec<usize> = (0..self.tabs.len()).map(|index| self.tab_line(index).width()).collect();
@@ -254,7 +248,6 @@ impl Tabs {
     }
 
     /// Columns of all tabs with this many blanks between two.
-    #[must_use]
     pub fn width(&self, gap: usize) -> usize {
         let tabs: usize = (0..self.tabs.len()).map(|index| self.tab_line(index).width()).sum();
         tabs + gap * self.tabs.len().saturating_sub(1)
@@ -310,13 +303,11 @@ pub struct Section {
 
 impl Section {
     /// A heading.
-    #[must_use]
     pub fn new(title: impl Into<SafeText>) -> Self {
         Self { title: title.into(), ..Self::default() }
     }
 
     /// The heading as a line of `width` columns.
-    #[must_use]
     pub fn line(&self, width: usize, look: &Look) -> TextLine {
         let mut line = TextLine::of(self.title.clone(), StyleRole::Heading);
         if let Some(count) = self.count {
@@ -333,6 +324,11 @@ impl Section {
         }
         line
     }
+
+    /// Adds a blank line and the heading to lines of `width` columns.
+    pub fn add_to(&self, lines: &mut Vec<TextLine>, width: usize, look: &Look) {
+        lines.extend([TextLine::default(), self.line(width, look)]);
+    }
 }
 
 /// A temporary message at the lower right.
@@ -348,13 +344,11 @@ pub struct ToastLine {
 
 impl ToastLine {
     /// Columns in one row.
-    #[must_use]
     pub fn width(&self, look: &Look) -> usize {
         self.line(self.text.clone(), look.glyphs).width()
     }
 
     /// Number of rows at this width.
-    #[must_use]
     pub fn height(&self, width: u16, look: &Look) -> u16 {
         self.lines(width, look).len() as u16
     }

@@ -19,7 +19,6 @@ pub enum Depth {
 impl Depth {
     /// Detects the depth from the environment: the values of `NO_COLOR` (any non-empty value turns colours off),
     /// `COLORTERM` and `TERM`.
-    #[must_use]
     pub fn detect(no_color: Option<&str>, colorterm: Option<&str>, term: Option<&str>) -> Self {
         let term = term.unwrap_or_default();
         if no_color.is_some_and(|value| !value.is_empty()) || term == "dumb" {

@@ -9,7 +9,6 @@ const PILE: usize = 3;
 
 /// Equivalent JSON text that is harmless: outside of strings JSON needs no escapes, and in strings an escape means the
 /// character.
-#[must_use]
 pub fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut piled = 0;

@@ -5,7 +5,6 @@ use crate::memory::thousands;
 
 /// A real number without rounding noise: six significant digits, or three decimals if those are more, without trailing
 /// zeros. `0.7` for 0.7000000000000001; `1e300` for numbers far from 1.
-#[must_use]
 pub fn real(value: f64) -> String {
     const DIGITS: i32 = 6;
     let size = value.abs();
@@ -22,26 +21,22 @@ pub fn real(value: f64) -> String {
 }
 
 /// A count with its thousands apart: `12,400`.
-#[must_use]
 pub fn count(value: u64) -> SafeText {
     thousands(value).into()
 }
 
 /// A count right-aligned in `width` columns; a longer one takes more columns, as cutting it would change the number.
-#[must_use]
 pub fn column(value: u64, width: usize) -> SafeText {
     let count = count(value);
     count.pad(width.max(count.width()), Align::Right)
 }
 
 /// A count in at most five columns: `999`, `12.4k`, `3.1M`.
-#[must_use]
 pub fn short_count(value: u64) -> SafeText {
     scaled(value as f64, 1000.0, &["", "k", "M", "G", "T", "P", "E"], "").into()
 }
 
 /// A size in bytes: `812 B`, `1.4 MB` (powers of 1000).
-#[must_use]
 pub fn bytes(value: u64) -> SafeText {
     scaled(value as f64, 1000.0, &["B", "kB", "MB", "GB", "TB", "PB", "EB"], " ").into()
 }
@@ -58,13 +53,11 @@ fn scaled(value: f64, base: f64, units: &[&str], between: &str) -> String {
 }
 
 /// The time that something took, in milliseconds or in seconds: `340 ms`, `7.0 s`.
-#[must_use]
 pub fn took(millis: f64) -> SafeText {
     if millis < 999.5 { format!("{millis:.0} ms").into() } else { format!("{:.1} s", millis / 1000.0).into() }
 }
 
 /// A duration in seconds by its two largest units: `340ms`, `42s`, `3m 20s`, `2d 4h`, `3y 40d`.
-#[must_use]
 pub fn duration(seconds: f64) -> SafeText {
     const UNITS: [(&str, u64); 5] = [("y", 31_536_000), ("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
     let sign = if seconds < 0.0 { "-" } else { "" };

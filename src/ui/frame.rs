@@ -28,13 +28,11 @@ pub struct PaneFrame {
 
 impl PaneFrame {
     /// A pane with a title.
-    #[must_use]
     pub fn new(title: impl Into<SafeText>) -> Self {
         Self { title: title.into(), ..Self::default() }
     }
 
     /// Returns the area inside the frame; the whole area if a frame would leave nothing.
-    #[must_use]
     pub fn inner(area: Rect) -> Rect {
         if has_frame(area) {
             Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 2 }
@@ -125,7 +123,6 @@ pub struct Modal {
 
 impl Modal {
     /// Returns the area of the modal on this screen, frame included.
-    #[must_use]
     pub fn area(&self, screen: Rect) -> Rect {
         // A few columns beside it would be useless.
         let width = if self.width + 8 > screen.width { screen.width } else { self.width };

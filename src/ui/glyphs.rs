@@ -6,7 +6,6 @@ pub struct Glyph(char);
 
 impl Glyph {
     /// The character to draw.
-    #[must_use]
     pub fn get(self) -> char {
         self.0
     }
@@ -50,7 +49,6 @@ macro_rules! glyphs {
 
         impl Glyphs {
             /// Every single glyph with its ASCII twin, by name.
-            #[must_use]
             pub fn twins() -> Vec<(&'static str, Glyph, Glyph)> {
                 vec![$((stringify!($name), UNICODE.$name, ASCII.$name),)+]
             }
@@ -167,25 +165,21 @@ glyphs! {
 
 impl Glyphs {
     /// Box drawing, blocks, Braille and arrows. No emoji: their widths differ between terminals.
-    #[must_use]
     pub fn unicode() -> &'static Self {
         &UNICODE
     }
 
     /// Printable ASCII only.
-    #[must_use]
     pub fn ascii() -> &'static Self {
         &ASCII
     }
 
     /// Whether only ASCII may be drawn.
-    #[must_use]
     pub fn is_ascii(&self) -> bool {
         self.ascii
     }
 
     /// A cell of 2 x 4 dots: bit `4 * column + row`, rows from the top. In ASCII only the upper and lower half show.
-    #[must_use]
     pub fn dots(&self, bits: u8) -> Glyph {
         if !self.ascii {
             return Glyph(char::from_u32(0x2800 + u32::from(braille(bits))).unwrap_or(' '));

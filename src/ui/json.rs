@@ -37,7 +37,6 @@ pub struct JsonLine {
 
 impl JsonView<'_> {
     /// Counts all lines.
-    #[must_use]
     pub fn count(&self, look: &Look) -> usize {
         let mut walk = TreeWalk { view: self, look, skip: usize::MAX, take: 0, seen: 0, lines: Vec::new() };
         walk.visit(None, self.value, &mut String::new(), 0);
@@ -45,7 +44,6 @@ impl JsonView<'_> {
     }
 
     /// Builds `take` lines after the first `skip`.
-    #[must_use]
     pub fn lines(&self, skip: usize, take: usize, look: &Look) -> Vec<JsonLine> {
         let mut walk = TreeWalk { view: self, look, skip, take, seen: 0, lines: Vec::new() };
         walk.visit(None, self.value, &mut String::new(), 0);

@@ -21,20 +21,17 @@ pub struct NamedValue {
 
 impl NamedValue {
     /// A pair with an ordinary text.
-    #[must_use]
     pub fn new(label: impl Into<SafeText>, value: impl Into<SafeText>) -> Self {
         Self { label: label.into(), value: TextLine::of(value, StyleRole::Text) }
     }
 
     /// A pair whose value consists of runs.
-    #[must_use]
     pub fn line(label: impl Into<SafeText>, value: TextLine) -> Self {
         Self { label: label.into(), value }
     }
 }
 
 /// The pairs as lines of `width` columns. On narrow places the value is below its name.
-#[must_use]
 pub fn key_values(pairs: &[NamedValue], width: usize, look: &Look) -> Vec<TextLine> {
     let widest = pairs.iter().map(|pair| pair.label.width()).max().unwrap_or(0).min(WIDEST);
     let is_narrow = width < widest + 16;

@@ -32,20 +32,17 @@ pub struct TextLine {
 
 impl TextLine {
     /// Creates a line with one run.
-    #[must_use]
     pub fn of(text: impl Into<SafeText>, role: StyleRole) -> Self {
         Self::default().with(text, role)
     }
 
     /// The line with another run at its end.
-    #[must_use]
     pub fn with(mut self, text: impl Into<SafeText>, role: StyleRole) -> Self {
         self.push(text, role);
         self
     }
 
     /// The line with a glyph at its end.
-    #[must_use]
     pub fn with_glyph(mut self, glyph: Glyph, role: StyleRole) -> Self {
         self.push_glyphs(glyph, 1, role);
         self
@@ -57,6 +54,12 @@ impl TextLine {
         if !text.is_empty() {
             self.runs.push(TextRun { text, role, hits: Vec::new() });
         }
+    }
+
+    /// Adds a run after two blanks.
+    pub fn push_apart(&mut self, text: impl Into<SafeText>, role: StyleRole) {
+        self.push_blanks(2);
+        self.push(text, role);
     }
 
     /// Adds `count` times a glyph.
@@ -75,7 +78,6 @@ impl TextLine {
     }
 
     /// Marks all occurrences of `needle` in the line, regardless of case.
-    #[must_use]
     pub fn with_hits(mut self, needle: &str) -> Self {
         for run in &mut self.runs {
             run.hits = run.text.find(needle);
@@ -84,14 +86,12 @@ impl TextLine {
     }
 
     /// Width in columns.
-    #[must_use]
     pub fn width(&self) -> usize {
         self.runs.iter().map(|run| run.text.width()).sum()
     }
 
     /// Wraps the line to rows of `width` columns: runs stay whole if they fit into a row, else they are wrapped at
     /// words.
-    #[must_use]
     pub fn flow(&self, width: usize, look: &Look) -> Vec<Self> {
         let mut rows = vec![Self::default()];
         let mut used = 0;
@@ -118,7 +118,6 @@ impl TextLine {
     }
 
     /// Wraps the line to rows of `width` columns at any word.
-    #[must_use]
     pub fn flow_words(&self, width: usize, look: &Look) -> Vec<Self> {
         let mut words = Self::default();
         for run in &self.runs {

@@ -25,25 +25,21 @@ pub struct Look {
 
 impl Look {
     /// Creates a look of a theme and glyphs.
-    #[must_use]
     pub fn new(theme: Theme, glyphs: &'static Glyphs) -> Self {
         Self { theme, glyphs, spoken: false }
     }
 
     /// Whether parts are drawn side by side: if there are `least` columns, and never for output as lines.
-    #[must_use]
     pub fn is_beside(&self, width: u16, least: u16) -> bool {
         !self.spoken && width >= least
     }
 
     /// The style of a role.
-    #[must_use]
     pub fn style(&self, role: StyleRole) -> Style {
         self.theme.style(role)
     }
 
     /// The styles to draw a text of this role with: its own, and those of marks and hits.
-    #[must_use]
     pub fn paint(&self, role: StyleRole) -> Paint {
         let base = match role {
             StyleRole::Selection | StyleRole::SelectionIdle => self.with_ink(self.style(role)),
@@ -54,7 +50,6 @@ impl Look {
 
     /// A text in the spelling of this look's glyphs: with ASCII glyphs its marks are ASCII too. For wrapping; text
     /// drawn in one piece is converted when drawn.
-    #[must_use]
     pub fn spelled<'t>(&self, text: &'t SafeText) -> Cow<'t, SafeText> {
         if self.glyphs.is_ascii() && text.has_marks() {
             Cow::Owned(text.with_ascii_marks())
@@ -64,7 +59,6 @@ impl Look {
     }
 
     /// A text cut to `width` columns, in the spelling and with the ellipsis of this look's glyphs.
-    #[must_use]
     pub fn fit(&self, text: &SafeText, width: usize) -> SafeText {
         let ellipsis = self.glyphs.ellipsis.get();
         // Cut first: the text may be much longer than the part that needs conversion.
@@ -73,13 +67,11 @@ impl Look {
     }
 
     /// A text of exactly `width` columns: cut as in [`Look::fit`], or padded with blanks.
-    #[must_use]
     pub fn pad(&self, text: &SafeText, width: usize, align: Align) -> SafeText {
         self.fit(text, width).pad(width, align)
     }
 
     /// The arrow from one thing to another.
-    #[must_use]
     pub fn arrow(&self) -> SafeText {
         if self.glyphs.is_ascii() { "->".into() } else { SafeText::glyphs(self.glyphs.arrow_right, 1) }
     }
@@ -146,7 +138,6 @@ fn is_bar(cell: &Cell) -> bool {
 }
 
 /// Row `index` of an area; empty if it does not exist.
-#[must_use]
 pub fn row(area: Rect, index: u16) -> Rect {
     if index < area.height {
         Rect { y: area.y.saturating_add(index), height: 1, ..area }
@@ -155,15 +146,28 @@ pub fn row(area: Rect, index: u16) -> Rect {
     }
 }
 
+/// Returns the part of an area that remains without a column at each side.
+pub fn padded(area: Rect) -> Rect {
+    Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area }
+}
+
+/// Divides an area into the `width` columns at its left and the rest.
+pub fn side_by_side(area: Rect, width: u16) -> (Rect, Rect) {
+    (Rect { width, ..area }, right_of(area, width))
+}
+
+/// Divides an area into the `height` rows at its top and the rest.
+pub fn stacked(area: Rect, height: u16) -> (Rect, Rect) {
+    (Rect { height, ..area }, below(area, height))
+}
+
 /// Returns the part of an area that remains without the `columns` at its left.
-#[must_use]
 pub fn right_of(area: Rect, columns: u16) -> Rect {
     let taken = columns.min(area.width);
     Rect { x: area.x.saturating_add(taken), width: area.width - taken, ..area }
 }
 
 /// Returns the part of an area that remains without the `rows` at its top.
-#[must_use]
 pub fn below(area: Rect, rows: u16) -> Rect {
     let taken = rows.min(area.height);
     Rect { y: area.y.saturating_add(taken), height: area.height - taken, ..area }

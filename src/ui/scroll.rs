@@ -24,7 +24,6 @@ pub struct LineWindow<'a> {
 
 impl<'a> LineWindow<'a> {
     /// A view of all lines from line `first` on.
-    #[must_use]
     pub fn scrolled(all: &'a [TextLine], first: usize) -> Self {
         let first = first.min(all.len());
         Self { lines: &all[first..], first, total: all.len(), selected: None }

@@ -17,8 +17,10 @@ const GAP: u16 = 2;
 /// Width of a column, in terminal columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
-    /// Always so wide.
+    /// So wide, or as wide as the widest number shown.
     Fixed(u16),
+    /// Always so wide: longer numbers are cut too.
+    Exact(u16),
     /// At least `min`; the remaining room is shared by `weight`.
     Grow {
         /// The least that makes sense.
@@ -31,14 +33,14 @@ pub enum Width {
 impl Width {
     fn least(self) -> u16 {
         match self {
-            Self::Fixed(width) => width,
+            Self::Fixed(width) | Self::Exact(width) => width,
             Self::Grow { min, .. } => min,
         }
     }
 
     fn weight(self) -> u32 {
         match self {
-            Self::Fixed(_) => 0,
+            Self::Fixed(_) | Self::Exact(_) => 0,
             Self::Grow { weight, .. } => u32::from(weight),
         }
     }
@@ -70,27 +72,23 @@ pub struct TableColumn {
 
 impl TableColumn {
     /// Creates a left-aligned column that is never dropped, without a sort mark.
-    #[must_use]
     pub fn new(title: impl Into<SafeText>, width: Width) -> Self {
         Self { title: title.into(), width, align: Align::Left, priority: 0, sort: None }
     }
 
     /// Aligns the cells right, for numbers.
-    #[must_use]
     pub fn right(mut self) -> Self {
         self.align = Align::Right;
         self
     }
 
     /// Sets the priority.
-    #[must_use]
     pub fn priority(mut self, priority: u8) -> Self {
         self.priority = priority;
         self
     }
 
     /// Sets the sort mark.
-    #[must_use]
     pub fn sorted(mut self, sort: Option<SortMark>) -> Self {
         self.sort = sort;
         self
@@ -135,7 +133,6 @@ pub struct Extent {
 
 impl Extent {
     /// The position in words for `shown` rows: `51–100 of ~12,400`, `50 of 50`, `1–50 +`.
-    #[must_use]
     pub fn label(&self, shown: usize, look: &Look) -> SafeText {
         let g = look.glyphs;
         let range = match (self.first, shown) {
@@ -186,13 +183,11 @@ pub struct TableView<'a> {
 
 impl TableView<'_> {
     /// Computes the number of rows that fit into an area.
-    #[must_use]
     pub fn capacity(area: Rect) -> usize {
         usize::from(area.height.saturating_sub(HEADER))
     }
 
     /// The row under a position, counted in the rows given.
-    #[must_use]
     pub fn row_at(&self, area: Rect, x: u16, y: u16) -> Option<usize> {
         let rows = below(area, HEADER);
         let TableBody::Rows(given) = self.body else { return None };
@@ -201,7 +196,6 @@ impl TableView<'_> {
     }
 
     /// The column whose heading is at a position.
-    #[must_use]
     pub fn column_at(&self, area: Rect, x: u16, y: u16) -> Option<usize> {
         let over = |place: &ColumnPlace| x >= place.x && x < place.x + place.width;
         let found = self.places(area).into_iter().find(over)?;
@@ -343,11 +337,12 @@ impl TableView<'_> {
         places
     }
 
-    /// The least width of a column: right-aligned numbers are never cut.
+    /// The least width of a column: right-aligned numbers are not cut, unless its width is exact.
     fn least(&self, column: usize) -> u16 {
         let of = &self.columns[column];
-        let widest = match self.body {
-            TableBody::Rows(rows) if of.align == Align::Right => {
+        let widest = match (self.body, of.width) {
+            (_, Width::Exact(_)) => 0,
+            (TableBody::Rows(rows), _) if of.align == Align::Right => {
                 rows.iter().filter_map(|row| row.cells.get(column)).map(TextLine::width).max().unwrap_or(0)
             }
             _ => 0,

@@ -96,7 +96,6 @@ pub struct Paint {
 
 impl Paint {
     /// One style for everything: marks and matches look like the text.
-    #[must_use]
     pub fn plain(base: Style) -> Self {
         Self { base, mark: Style::new(), hit: Style::new() }
     }
@@ -104,7 +103,6 @@ impl Paint {
 
 impl SafeText {
     /// Cleans all of `raw` into one line; line breaks are shown as `↵`. Cost: linear in `raw`.
-    #[must_use]
     pub fn new(raw: &str) -> Self {
         let raw = shown(raw);
         if is_plain_ascii(&raw) {
@@ -124,7 +122,6 @@ impl SafeText {
 
     /// Cleans as much of `raw` as fills `width` columns, with an ellipsis if something is left over. The cost is
     /// bounded by `width`, however long `raw` is.
-    #[must_use]
     pub fn limited(raw: &str, width: usize) -> Self {
         let bytes = width.saturating_add(4).saturating_mul(BYTES_PER_COLUMN);
         let is_cut = bytes < raw.len();
@@ -149,26 +146,22 @@ impl SafeText {
     }
 
     /// Cleans `raw` into one text per line. Cost: linear in `raw`; [`SafeText::rows`] is the lazy form.
-    #[must_use]
     pub fn block(raw: &str) -> Vec<Self> {
         raw.split('\n').map(Self::new).collect()
     }
 
     /// The lines of `raw`, wrapped at words to `width` columns, built on demand: to draw a window of a long text,
     /// `skip` to its first row and `take` its height. No rows at width 0.
-    #[must_use]
     pub fn rows(raw: &str, width: usize) -> WrappedRows<'_> {
         WrappedRows::of_raw(raw, width)
     }
 
     /// This text wrapped at words to `width` columns. No rows at width 0.
-    #[must_use]
     pub fn wrap(&self, width: usize) -> WrappedRows<'_> {
         WrappedRows::of_clean(self, width)
     }
 
     /// The text cut after each blank.
-    #[must_use]
     pub fn words(&self) -> Vec<Self> {
         let mut words = vec![Self::default()];
         for (at, cluster) in self.text.grapheme_indices(true) {
@@ -183,43 +176,36 @@ impl SafeText {
     }
 
     /// `count` times a glyph of the program's own.
-    #[must_use]
     pub fn glyphs(glyph: Glyph, count: usize) -> Self {
         std::iter::repeat_n(glyph, count).collect()
     }
 
     /// The text, free of anything dangerous.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
     /// Width in terminal columns.
-    #[must_use]
     pub fn width(&self) -> usize {
         self.width
     }
 
     /// Whether the text is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
     /// Whether some of the raw text was replaced by marks.
-    #[must_use]
     pub fn has_marks(&self) -> bool {
         !self.marks.is_empty()
     }
 
     /// Cuts to at most `width` columns; a longer text ends with `…`.
-    #[must_use]
     pub fn cut(&self, width: usize) -> Self {
         self.cut_with(width, ELLIPSIS)
     }
 
     /// Cuts to at most `width` columns; a longer text ends with `ellipsis`, which must be one column wide.
-    #[must_use]
     pub fn cut_with(&self, width: usize, ellipsis: char) -> Self {
         if self.width <= width {
             return self.clone();
@@ -239,7 +225,6 @@ impl SafeText {
     }
 
     /// Keeps at most the last `width` columns; a longer text begins with `…`. For paths, whose end is the most telling.
-    #[must_use]
     pub fn cut_start(&self, width: usize) -> Self {
         if self.width <= width {
             return self.clone();
@@ -256,7 +241,6 @@ impl SafeText {
     }
 
     /// The `width` columns from column `start` on, without an ellipsis; a wide character cut in two becomes a blank.
-    #[must_use]
     pub fn columns(&self, start: usize, width: usize) -> Self {
         let end = start.saturating_add(width);
         let mut out = Self::default();
@@ -282,7 +266,6 @@ impl SafeText {
     }
 
     /// Cuts or pads to exactly `width` columns.
-    #[must_use]
     pub fn pad(&self, width: usize, align: Align) -> Self {
         let cut = self.cut(width);
         let room = width - cut.width;
@@ -299,7 +282,6 @@ impl SafeText {
     }
 
     /// The texts one after the other, with `between` in between.
-    #[must_use]
     pub fn join(parts: &[Self], between: &str) -> Self {
         let between = Self::new(between);
         let mut out = Self::default();
@@ -323,7 +305,6 @@ impl SafeText {
     }
 
     /// Replaces marks, ellipsis and joiners by their ASCII spelling (`␛` becomes `^[`). Stored letters are kept.
-    #[must_use]
     pub fn with_ascii_marks(&self) -> Self {
         let mut out = Self::default();
         let mut at = 0;
@@ -340,7 +321,6 @@ impl SafeText {
 
     /// Byte ranges of `needle` in this text, regardless of case; for [`SafeText::spans`]. Ranges are in order and do
     /// not overlap.
-    #[must_use]
     pub fn find(&self, needle: &str) -> Vec<Range<usize>> {
         let needle: Vec<char> = needle.chars().flat_map(char::to_lowercase).collect();
         let mut found: Vec<Range<usize>> = Vec::new();
@@ -359,14 +339,12 @@ impl SafeText {
     }
 
     /// The text in one style.
-    #[must_use]
     pub fn span(&self, style: Style) -> Span<'static> {
         Span::styled(self.text.clone(), style)
     }
 
     /// The text in spans: base, marks and `hits` (byte ranges in order, as returned by [`SafeText::find`]; ranges
     /// beyond the text are ignored).
-    #[must_use]
     pub fn spans(&self, paint: &Paint, hits: &[Range<usize>]) -> Vec<Span<'static>> {
         let mut cuts = vec![0, self.text.len()];
         for range in self.marks.iter().chain(hits) {
@@ -389,7 +367,6 @@ impl SafeText {
     }
 
     /// The text as a line of [`SafeText::spans`].
-    #[must_use]
     pub fn line(&self, paint: &Paint, hits: &[Range<usize>]) -> Line<'static> {
         Line::from(self.spans(paint, hits))
     }

@@ -22,7 +22,6 @@ macro_rules! roles {
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
             /// The name in theme files.
-            #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
@@ -125,7 +124,6 @@ roles! {
 
 impl StyleRole {
     /// The role of a chart's series, counted from 0; they repeat after six.
-    #[must_use]
     pub fn series(index: usize) -> Self {
         const SERIES: [StyleRole; 6] = [
             StyleRole::Series1,
@@ -139,7 +137,6 @@ impl StyleRole {
     }
 
     /// The role of an intensity from 0 (none) to 4 (most).
-    #[must_use]
     pub fn heat(level: usize) -> Self {
         const HEAT: [StyleRole; 5] =
             [StyleRole::Heat0, StyleRole::Heat1, StyleRole::Heat2, StyleRole::Heat3, StyleRole::Heat4];
@@ -212,32 +209,27 @@ impl Theme {
     }
 
     /// A built-in theme, in true colour.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let name = BUILT_IN.into_iter().find(|known| *known == name)?;
         Self::parse(name, assets::text(&format!("themes/{name}.toml"))).ok()
     }
 
     /// The theme for terminals with a dark background.
-    #[must_use]
     pub fn dark() -> Self {
         Self::named("dark").unwrap_or_else(Self::bare)
     }
 
     /// The theme for terminals with a light background.
-    #[must_use]
     pub fn light() -> Self {
         Self::named("light").unwrap_or_else(Self::bare)
     }
 
     /// No colours: bold, underline and reverse only.
-    #[must_use]
     pub fn mono() -> Self {
         Self::named("mono").unwrap_or_else(Self::bare)
     }
 
     /// No styles at all.
-    #[must_use]
     pub fn bare() -> Self {
         Self::from_inks("bare", vec![None; StyleRole::ALL.len()], Depth::TrueColor)
     }
@@ -259,32 +251,27 @@ impl Theme {
     }
 
     /// The same theme for a terminal of this colour depth; without colours it is the mono theme.
-    #[must_use]
     pub fn at(&self, depth: Depth) -> Self {
         if depth == Depth::Mono { Self::mono() } else { Self::from_inks(&self.name, self.inks.clone(), depth) }
     }
 
     /// The theme's name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Whether the theme has no colours: then distinctions need different glyphs.
-    #[must_use]
     pub fn is_mono(&self) -> bool {
         self.styles.iter().all(|style| style.fg.is_none() && style.bg.is_none())
     }
 
     /// Whether intensities can be distinguished by the shade of a colour alone.
-    #[must_use]
     pub fn has_shades(&self) -> bool {
         let is_shade = |colour| matches!(colour, Some(Color::Rgb(..) | Color::Indexed(_)));
         (1..=4).all(|level| is_shade(self.style(StyleRole::heat(level)).fg))
     }
 
     /// The style of a role.
-    #[must_use]
     pub fn style(&self, role: StyleRole) -> Style {
         self.styles.get(role as usize).copied().unwrap_or_default()
     }

@@ -4,8 +4,9 @@ use mnemoscope::change::operation::Operation;
 use mnemoscope::change::plan::migration::PendingMigration;
 use mnemoscope::change::plan::trail::{EntryFacts, ListedEntry};
 use mnemoscope::change::plan::{ChangeDanger, Plan, Receipt};
-use mnemoscope::console::core::change::{AppliedPlan, Refusal};
-use mnemoscope::console::core::{EditorEnd, Effect, Key, Message, Proposal, Reply, Request, RequestFailure, Ticket};
+use mnemoscope::console::core::{
+    AppliedPlan, EditorEnd, Effect, Key, Message, Proposal, Refusal, Reply, Request, RequestFailure, Ticket,
+};
 use mnemoscope::console::overlays::Overlay;
 use mnemoscope::console::overlays::unlock::WriteState;
 use mnemoscope::console::screens::browse::ListScreen;
@@ -52,7 +53,7 @@ pub fn unlocked(width: u16, height: u16) -> Console {
 pub fn unlock(console: &mut Console) {
     console.press("U");
     let Some(Effect::Ask(ticket, Request::CheckWritable)) = console.asked.pop() else { panic!("{:?}", console.asked) };
-    console.tell(Message::Reply(ticket, Reply::Writable(Ok(WriteState { audited: true, ..WriteState::default() }))));
+    console.reply(ticket, Reply::Writable(Ok(WriteState { audited: true, ..WriteState::default() })));
     console.wait();
     console.press("A");
     console.wait();
@@ -102,10 +103,7 @@ fn asked_to_remove(mut console: Console) -> (Console, Ticket) {
     console.press("5 j c d");
     let (ticket, operation) = planned(&mut console);
     assert_eq!(operation, remove_feedback("fb-1"));
-    console.tell(Message::Reply(
-        ticket,
-        Reply::Planned(Ok(Box::new(plan("feedback.remove", ChangeDanger::Guarded, &removal())))),
-    ));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(plan("feedback.remove", ChangeDanger::Guarded, &removal())))));
     console.draw();
     (console, ticket)
 }
@@ -133,7 +131,7 @@ fn a_production_database_is_named_to_unlock_it() {
     console.press("U");
     console.shows("PRODUCTION");
     let Some(Effect::Ask(ticket, Request::CheckWritable)) = console.asked.pop() else { panic!() };
-    console.tell(Message::Reply(ticket, Reply::Writable(Ok(WriteState { audited: true, ..WriteState::default() }))));
+    console.reply(ticket, Reply::Writable(Ok(WriteState { audited: true, ..WriteState::default() })));
     console.wait();
     console.press("A enter");
     assert!(!console.model.context.changing.unlocked);
@@ -154,7 +152,7 @@ fn a_database_without_a_trail_is_offered_one() {
         ..PendingMigration::default()
     };
     let writable = WriteState { pending: vec![pending], ..WriteState::default() };
-    console.tell(Message::Reply(ticket, Reply::Writable(Ok(writable))));
+    console.reply(ticket, Reply::Writable(Ok(writable)));
     console.shows("CREATE TABLE memory_audit");
     console.press("y c");
     assert!(
@@ -167,7 +165,7 @@ fn a_database_without_a_trail_is_offered_one() {
     console.press("A");
     let Some(Effect::Ask(ticket, Request::Migrate(_))) = console.asked.pop() else { panic!("{:?}", console.asked) };
     let opened = Box::new(console.model.context.opened.clone());
-    console.tell(Message::Reply(ticket, Reply::Migrated(Ok((vec!["0001_audit".to_owned()], opened)))));
+    console.reply(ticket, Reply::Migrated(Ok((vec!["0001_audit".to_owned()], opened))));
     assert!(console.model.context.changing.unlocked, "the dialog said so");
     console.shows("applied: 0001_audit; unlocked");
 }
@@ -178,7 +176,7 @@ fn what_cannot_be_written_says_why() {
     console.press("U");
     let Some(Effect::Ask(ticket, Request::CheckWritable)) = console.asked.pop() else { panic!() };
     let writable = WriteState { blocked: Some("it is a standby".to_owned()), ..WriteState::default() };
-    console.tell(Message::Reply(ticket, Reply::Writable(Ok(writable))));
+    console.reply(ticket, Reply::Writable(Ok(writable)));
     console.shows("it is a standby");
 }
 
@@ -200,7 +198,7 @@ fn a_guarded_change_shows_its_plan_and_is_confirmed_by_its_own_key_only() {
     let (request, plan, reason) = applied(&mut console);
     assert_eq!((plan, reason.as_deref()), (ticket, Some("told so")));
     let done = AppliedPlan { receipts: vec![(0, receipt("feedback.remove", 7))], refusal: None };
-    console.tell(Message::Reply(request, Reply::Applied(reason, done)));
+    console.reply(request, Reply::Applied(reason, done));
     console.shows("Remove feedback fb-1: done");
     console.shows("Z undo");
     console.press("Z");
@@ -213,14 +211,14 @@ fn what_was_done_is_told_by_its_name_and_number_of_rows() {
     console.press("2 j t c");
     let (ticket, _) = planned(&mut console);
     let change = json!([{"entity": "episode", "id": "ep-1", "before": {"utility": 0.6}, "after": {"utility": 0.7}}]);
-    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("signal", ChangeDanger::Safe, &change))))));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(plan("signal", ChangeDanger::Safe, &change)))));
     let (request, ..) = applied(&mut console);
     let mut told = receipt("signal", 8);
     told.changes = serde_json::from_value(change).expect("changes");
     told.counts =
         serde_json::from_value(json!({"episodes": {"update": 1}, "utility_events": {"insert": 1}})).expect("counts");
     let done = AppliedPlan { receipts: vec![(0, told)], refusal: None };
-    console.tell(Message::Reply(request, Reply::Applied(None, done)));
+    console.reply(request, Reply::Applied(None, done));
     console.shows("Signal confirmed for episode Reconcile the October invoices: done (2 rows)");
 }
 
@@ -235,7 +233,7 @@ fn a_change_of_many_rows_is_told_by_their_number_and_kind() {
     console.model.context.opened.tables = tables.map(|(entity, table)| (entity, table.to_owned())).into();
     console.press("2 j t c");
     let (ticket, _) = planned(&mut console);
-    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("signal", ChangeDanger::Safe, &cases))))));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(plan("signal", ChangeDanger::Safe, &cases)))));
     let (request, ..) = applied(&mut console);
     let mut told = receipt("prune", 8);
     told.changes = serde_json::from_value(cases.clone()).expect("changes");
@@ -243,7 +241,7 @@ fn a_change_of_many_rows_is_told_by_their_number_and_kind() {
     told.changes_total = 193;
     told.counts = serde_json::from_value(counts.clone()).expect("counts");
     let done = AppliedPlan { receipts: vec![(0, told)], refusal: None };
-    console.tell(Message::Reply(request, Reply::Applied(None, done)));
+    console.reply(request, Reply::Applied(None, done));
     console.shows("done (112 cases, 305 rows)");
     console.press("R");
     let (ticket, _) = asked(&mut console, |request| matches!(request, Request::LoadTrail(None)));
@@ -256,7 +254,7 @@ fn a_change_of_many_rows_is_told_by_their_number_and_kind() {
         },
         ..entry(seq, "prune", None)
     };
-    console.tell(Message::Reply(ticket, Reply::Trail(Ok(vec![of(3, Some(193)), of(2, None), of(1, Some(5))]))));
+    console.reply(ticket, Reply::Trail(Ok(vec![of(3, Some(193)), of(2, None), of(1, Some(5))])));
     console.shows("prune  112 cases, 305 rows");
     console.shows("prune  5 cases, 305 rows");
     console.hides("193 cases");
@@ -294,11 +292,11 @@ fn a_change_that_is_safe_is_made_at_once_and_can_be_undone() {
         operation,
         Operation::Signal { episode: "ep-1".to_owned(), signal: Signal::Confirmed, reason: None, feedback: None }
     );
-    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("signal", ChangeDanger::Safe, &json!([])))))));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(plan("signal", ChangeDanger::Safe, &json!([]))))));
     let (request, plan, _) = applied(&mut console);
     assert_eq!(plan, ticket);
     let done = AppliedPlan { receipts: vec![(0, receipt("signal", 8))], refusal: None };
-    console.tell(Message::Reply(request, Reply::Applied(None, done)));
+    console.reply(request, Reply::Applied(None, done));
     console.shows("Z undo");
 }
 
@@ -308,7 +306,7 @@ fn production_raises_every_step() {
     console.model.context.opened.production = true;
     console.press("2 j t c");
     let (ticket, _) = planned(&mut console);
-    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("signal", ChangeDanger::Safe, &json!([])))))));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(plan("signal", ChangeDanger::Safe, &json!([]))))));
     assert!(!applies(&console), "what is safe elsewhere is guarded here");
     console.press("esc");
     let (mut console, _) = asked_to_remove(console);
@@ -360,9 +358,9 @@ fn what_to_do_after_a_failure_is_said_once() {
     console.press("A");
     let (request, ..) = applied(&mut console);
     let message = "another process is writing; gave up after 12 s. Try again when it has finished".to_owned();
-    let failure = RequestFailure { remedy: None, ..RequestFailure::new("Remove feedback fb-1: not done", message, "") };
+    let failure = RequestFailure { remedy: None, ..RequestFailure::new("Not done: Remove feedback fb-1", message, "") };
     let refused = AppliedPlan { receipts: Vec::new(), refusal: Some(Refusal::Failed(failure)) };
-    console.tell(Message::Reply(request, Reply::Applied(None, refused)));
+    console.reply(request, Reply::Applied(None, refused));
     console.shows("gave up after 12 s");
     assert_eq!(console.text().to_lowercase().matches("try again").count(), 1);
 }
@@ -412,7 +410,7 @@ fn what_was_read_before_a_change_is_read_again_and_the_row_stays_selected() {
     let rows = console.database.rows.get_mut(&mnemoscope::memory::Entity::Feedback).expect("feedback");
     rows.iter_mut().find(|row| row.id() == "fb-1").expect("it").set("rating", json!(5));
     let done = AppliedPlan { receipts: vec![(0, receipt("feedback.edit", 7))], refusal: None };
-    console.tell(Message::Reply(request, Reply::Applied(None, done)));
+    console.reply(request, Reply::Applied(None, done));
     assert_eq!(console.id(), "fb-1");
     let row = console.model.history.here().row().expect("a row");
     assert_eq!(row.get("rating"), &json!(5));
@@ -428,7 +426,7 @@ fn a_refusal_is_told_and_nothing_waits_any_more() {
     console.press("c d");
     let (ticket, _) = planned(&mut console);
     let failure = RequestFailure::new("It was not planned", "the row is gone", "look again");
-    console.tell(Message::Reply(ticket, Reply::Planned(Err(Refusal::Failed(failure)))));
+    console.reply(ticket, Reply::Planned(Err(Refusal::Failed(failure))));
     console.shows("the row is gone");
     assert!(console.model.context.changing.pending.is_none());
 }
@@ -467,7 +465,7 @@ fn earlier_changes_are_listed_and_taken_back() {
         entry(2, "signal", None),
         entry(1, "migrate", None),
     ];
-    console.tell(Message::Reply(ticket, Reply::Trail(Ok(entries))));
+    console.reply(ticket, Reply::Trail(Ok(entries)));
     console.shows("undo of 3");
     console.shows("signal  feedback fb-1");
     console.shows("by 4");
@@ -504,7 +502,7 @@ fn a_form_says_that_it_takes_nothing_while_it_is_applied() {
     console.press("x");
     console.shows("ignored");
     let safe = plan("feedback.add", ChangeDanger::Safe, &removal());
-    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(safe)))));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(safe))));
     console.wait();
     console.shows("being applied: keys are ignored");
     console.shows("applying: Add feedback to episode");
@@ -514,7 +512,7 @@ fn a_form_says_that_it_takes_nothing_while_it_is_applied() {
     let (ticket, ..) = applied(&mut console);
     let refusal = Refusal::Failed(RequestFailure::new("Add feedback", "the disk is full", "free space"));
     let failed = AppliedPlan { receipts: Vec::new(), refusal: Some(refusal) };
-    console.tell(Message::Reply(ticket, Reply::Applied(None, failed)));
+    console.reply(ticket, Reply::Applied(None, failed));
     console.press("esc");
     console.shows("abc");
     console.hides("abcx");
@@ -556,13 +554,12 @@ fn marked_after(list: &str, command: &str, operation: &str) -> usize {
     console.shows("2 marked");
     console.press(command);
     let (ticket, proposal) = proposed(&mut console);
-    console
-        .tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan(operation, ChangeDanger::Guarded, &json!([])))))));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(plan(operation, ChangeDanger::Guarded, &json!([]))))));
     console.wait();
     console.press("A");
     let (request, ..) = applied(&mut console);
     let receipts = (0..proposal.changes().len()).map(|at| (at, receipt(operation, at as i64 + 1))).collect();
-    console.tell(Message::Reply(request, Reply::Applied(None, AppliedPlan { receipts, refusal: None })));
+    console.reply(request, Reply::Applied(None, AppliedPlan { receipts, refusal: None }));
     console.model.at::<ListScreen>().expect("a list").marks.len()
 }
 
@@ -599,12 +596,12 @@ fn what_one_confirmation_did_is_taken_back_at_once() {
     console.press("5 v v c d");
     let (ticket, _) = proposed(&mut console);
     let made = plan("feedback.remove", ChangeDanger::Guarded, &removal());
-    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(made)))));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(made))));
     console.wait();
     console.press("A");
     let (request, ..) = applied(&mut console);
     let receipts = vec![(0, receipt("feedback.remove", 7)), (1, receipt("feedback.remove", 8))];
-    console.tell(Message::Reply(request, Reply::Applied(None, AppliedPlan { receipts, refusal: None })));
+    console.reply(request, Reply::Applied(None, AppliedPlan { receipts, refusal: None }));
     console.press("Z");
     let (_, proposal) = proposed(&mut console);
     assert_eq!(proposal.changes(), [Operation::Undo { seq: 8 }, Operation::Undo { seq: 7 }]);

@@ -1,24 +1,15 @@
 //! Two rows compared, the database as it was, and words found everywhere.
 
 use mnemoscope::change::plan::past::{AsOf, Moment};
-use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
+use mnemoscope::console::core::{Effect, Reply, Request, RequestFailure, Ticket};
 use mnemoscope::console::screens::find::messages::FoundRows;
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::search::Search;
 use mnemoscope::ui::{Glyphs, Look, Theme};
 use serde_json::json;
 
-use super::fake::{Console, world};
+use super::fake::{Console, oldest_asked, world};
 use super::looks::picture;
-
-fn asked(console: &mut Console, wanted: impl Fn(&Request) -> bool) -> (Ticket, Request) {
-    let found = |effect: &Effect| matches!(effect, Effect::Ask(_, request) if wanted(request));
-    let at = console.asked.iter().position(found).unwrap_or_else(|| panic!("{:?}", console.asked));
-    match console.asked.remove(at) {
-        Effect::Ask(ticket, request) => (ticket, request),
-        other => panic!("{other:?}"),
-    }
-}
 
 fn copied(console: &mut Console) -> String {
     console.press("y c");
@@ -76,12 +67,12 @@ fn a_row_that_is_gone_is_told() {
 }
 
 fn past(console: &mut Console) -> Ticket {
-    let (ticket, request) = asked(console, |request| matches!(request, Request::LookBack(_)));
+    let (ticket, request) = oldest_asked(console, |request| matches!(request, Request::LookBack(_)));
     let at = "2026-01-28T11:00:00.000000Z".to_owned();
     assert_eq!(request, Request::LookBack(Some(Moment::Time(at.clone()))));
     let as_of =
         AsOf { at, seq: Some(3), taken_back: 2, unknown: vec!["what agents changed leaves no trace".to_owned()] };
-    console.tell(Message::Reply(ticket, Reply::LookedBack(Ok(Some(Box::new(as_of))))));
+    console.reply(ticket, Reply::LookedBack(Ok(Some(Box::new(as_of)))));
     ticket
 }
 
@@ -105,9 +96,9 @@ fn the_past_is_looked_at_and_cannot_be_changed() {
     console.press("J");
     console.shows("now, not as of");
     console.press("@ enter");
-    let (ticket, request) = asked(&mut console, |request| matches!(request, Request::LookBack(_)));
+    let (ticket, request) = oldest_asked(&mut console, |request| matches!(request, Request::LookBack(_)));
     assert_eq!(request, Request::LookBack(None));
-    console.tell(Message::Reply(ticket, Reply::LookedBack(Ok(None))));
+    console.reply(ticket, Reply::LookedBack(Ok(None)));
     console.hides("as of 2026");
 }
 
@@ -128,10 +119,10 @@ fn a_moment_that_is_none_stays_in_the_line_and_a_refusal_is_told() {
     console.press("2 @ 'soon' enter");
     console.shows("the number of a change");
     console.press("ctrl-u '4' enter");
-    let (ticket, request) = asked(&mut console, |request| matches!(request, Request::LookBack(_)));
+    let (ticket, request) = oldest_asked(&mut console, |request| matches!(request, Request::LookBack(_)));
     assert_eq!(request, Request::LookBack(Some(Moment::Entry(4))));
     let failure = RequestFailure::new("The past could not be read", "the trail has no entry 4", "look at R");
-    console.tell(Message::Reply(ticket, Reply::LookedBack(Err(failure))));
+    console.reply(ticket, Reply::LookedBack(Err(failure)));
     console.shows("the trail has no entry 4");
     console.press("enter");
     console.hides("as of");
@@ -151,13 +142,13 @@ fn recall_is_asked_as_of_the_past() {
 /// Answers every search that is asked for, as the store would.
 fn search(console: &mut Console) {
     while console.asked.iter().any(|effect| matches!(effect, Effect::Ask(_, Request::Find(..)))) {
-        let (ticket, request) = asked(console, |request| matches!(request, Request::Find(..)));
+        let (ticket, request) = oldest_asked(console, |request| matches!(request, Request::Find(..)));
         let Request::Find(search, entity, after) = request else { panic!() };
         assert_eq!(after, None);
         let rows = console.database.rows.get(&entity).cloned().unwrap_or_default();
         let rows = rows.into_iter().filter_map(|row| Some((search.hit(&row)?, row))).map(|(hit, row)| (row, hit));
         let found = FoundRows { rows: rows.collect(), next: None };
-        console.tell(Message::Reply(ticket, Reply::Found(Ok(found))));
+        console.reply(ticket, Reply::Found(Ok(found)));
     }
     console.draw();
 }
@@ -185,9 +176,9 @@ fn words_are_found_in_every_kind_of_row() {
 fn a_kind_that_cannot_be_searched_is_told_and_the_others_are() {
     let mut console = Console::new(world(), 120, 40);
     console.press(": 'find' enter 'invoice' enter");
-    let (ticket, _) = asked(&mut console, |request| matches!(request, Request::Find(..)));
+    let (ticket, _) = oldest_asked(&mut console, |request| matches!(request, Request::Find(..)));
     let failure = RequestFailure::new("episodes could not be searched", "that took too long", "name fewer words");
-    console.tell(Message::Reply(ticket, Reply::Found(Err(failure))));
+    console.reply(ticket, Reply::Found(Err(failure)));
     search(&mut console);
     console.shows("episodes were not searched: that took too long");
     console.shows("Find invoice 0");

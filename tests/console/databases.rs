@@ -1,9 +1,7 @@
 //! Several databases open at once: what is shown of the others, going to them, how many there may be, and closing one.
 
-use mnemoscope::console::core::context::OpenBeside;
-use mnemoscope::console::core::message::SwitchStep;
 use mnemoscope::console::core::request::{KnownDatabase, TriedDatabase};
-use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure};
+use mnemoscope::console::core::{Effect, Message, OpenBeside, Reply, Request, RequestFailure, SwitchStep};
 use mnemoscope::memory::Entity;
 use serde_json::json;
 
@@ -43,10 +41,10 @@ fn opens(console: &mut Console, location: &str) {
 fn opens_so(console: &mut Console, location: &str, replaces: bool) {
     console.press("ctrl-o");
     let (ticket, _) = asked(console, |request| *request == Request::LoadDatabases);
-    console.tell(Message::Reply(ticket, Reply::Databases(known())));
+    console.reply(ticket, Reply::Databases(known()));
     console.press("'address' enter 'x.db' enter");
     let (ticket, _) = asked(console, |request| matches!(request, Request::TryDatabase(_)));
-    console.tell(Message::Reply(ticket, Reply::Tried(Ok(TriedDatabase { location: location.to_owned(), replaces }))));
+    console.reply(ticket, Reply::Tried(Ok(TriedDatabase { location: location.to_owned(), replaces })));
 }
 
 #[test]
@@ -54,14 +52,14 @@ fn another_database_is_tried_before_it_is_shown() {
     let mut console = Console::new(world(), 120, 30);
     console.press("ctrl-o");
     let (ticket, _) = asked(&mut console, |request| *request == Request::LoadDatabases);
-    console.tell(Message::Reply(ticket, Reply::Databases(known())));
+    console.reply(ticket, Reply::Databases(known()));
     console.shows("/srv/agents/memory.db");
     console.shows("PRODUCTION");
     console.press("enter");
     let (ticket, request) = asked(&mut console, |request| matches!(request, Request::TryDatabase(_)));
     assert_eq!(request, Request::TryDatabase("/srv/agents/memory.db".to_owned()));
     let failure = RequestFailure::new("it was not opened", "no such file", "check the path");
-    console.tell(Message::Reply(ticket, Reply::Tried(Err(failure))));
+    console.reply(ticket, Reply::Tried(Err(failure)));
     console.shows("no such file");
     assert_eq!(steps(&console), []);
     console.press("enter");
@@ -85,7 +83,7 @@ fn the_others_stand_in_the_first_line_with_what_is_new_there() {
     console.press("ctrl-o");
     let (ticket, _) = asked(&mut console, |request| *request == Request::LoadDatabases);
     let profile = KnownDatabase { note: "/srv/prod".to_owned(), ..known().remove(1) };
-    console.tell(Message::Reply(ticket, Reply::Databases(vec![known().remove(0), profile])));
+    console.reply(ticket, Reply::Databases(vec![known().remove(0), profile]));
     console.shows("open, 3 new");
     assert_eq!(console.text().matches("PRODUCTION").count(), 1, "an open database is not offered twice");
     console.press("'prod' enter");
@@ -197,7 +195,7 @@ fn a_path_that_is_typed_among_the_databases_is_opened() {
     let mut console = Console::new(world(), 100, 30);
     console.press("ctrl-o");
     let (ticket, _) = asked(&mut console, |request| *request == Request::LoadDatabases);
-    console.tell(Message::Reply(ticket, Reply::Databases(known())));
+    console.reply(ticket, Reply::Databases(known()));
     console.press("'/zz/qq.db'");
     console.shows("enter opens what you typed");
     console.press("enter");
@@ -217,7 +215,7 @@ fn choosing(known: &[&str]) -> Console {
         production: false,
         open: (*name).to_owned(),
     };
-    console.tell(Message::Reply(ticket, Reply::Databases(known.iter().map(of).collect())));
+    console.reply(ticket, Reply::Databases(known.iter().map(of).collect()));
     console
 }
 
@@ -267,7 +265,7 @@ fn a_database_is_the_same_however_it_was_named() {
     console.model.context.opened.place = "/srv/agents/memory.db".to_owned();
     console.press("ctrl-o");
     let (ticket, _) = asked(&mut console, |request| *request == Request::LoadDatabases);
-    console.tell(Message::Reply(ticket, Reply::Databases(known())));
+    console.reply(ticket, Reply::Databases(known()));
     console.shows("PRODUCTION");
     console.hides("/srv/agents/memory.db");
     console.press("esc");

@@ -6,15 +6,11 @@ use mnemoscope::console::screens::erase::EraseScreen;
 use serde_json::json;
 
 use super::changes::{plan, unlocked};
-use super::fake::{Console, world};
+use super::fake::{Console, oldest_asked, world};
 use mnemoscope::change::plan::ChangeDanger;
 
 fn asked(console: &mut Console, wanted: impl Fn(&Request) -> bool) -> Ticket {
-    let at = console.asked.iter().position(|effect| matches!(effect, Effect::Ask(_, request) if wanted(request)));
-    match console.asked.remove(at.expect("a request")) {
-        Effect::Ask(ticket, _) => ticket,
-        other => panic!("{other:?}"),
-    }
+    oldest_asked(console, wanted).0
 }
 
 #[test]
@@ -24,15 +20,15 @@ fn a_reply_to_a_place_that_was_left_changes_nothing() {
     let ticket = asked(&mut console, |request| matches!(request, Request::LoadTrail(None)));
     console.press("[");
     let before = console.model.clone();
-    console.tell(Message::Reply(ticket, Reply::Trail(Ok(Vec::new()))));
+    console.reply(ticket, Reply::Trail(Ok(Vec::new())));
     assert_eq!(console.model, before);
     console.press("]");
     let again = asked(&mut console, |request| matches!(request, Request::LoadTrail(None)));
     assert_ne!(again, ticket, "it is asked again");
-    console.tell(Message::Reply(again, Reply::Trail(Ok(Vec::new()))));
+    console.reply(again, Reply::Trail(Ok(Vec::new())));
     console.shows("Nothing was changed here yet");
     let before = console.model.clone();
-    console.tell(Message::Reply(again, Reply::Trail(Err(RequestFailure::new("a", "b", "c")))));
+    console.reply(again, Reply::Trail(Err(RequestFailure::new("a", "b", "c"))));
     assert_eq!(console.model, before, "a request is answered once");
 }
 
@@ -42,7 +38,7 @@ fn a_plan_that_nobody_waits_for_is_forgotten_outside_too() {
     let before = console.model.clone();
     console.holding = true;
     let stray: Plan = plan("signal", ChangeDanger::Safe, &json!([]));
-    console.tell(Message::Reply(Ticket(9_999), Reply::Planned(Ok(Box::new(stray)))));
+    console.reply(Ticket(9_999), Reply::Planned(Ok(Box::new(stray))));
     assert!(console.held.contains(&Effect::Cancel(Ticket(9_999))), "{:?}", console.held);
     assert_eq!(console.model, before);
 }
@@ -57,7 +53,7 @@ fn an_error_about_a_person_names_nobody_while_values_are_masked() {
     let words = "no person in memory is known as `someone`; near are ada@example.org, Ada Lovelace, u-4711, Grace \
      Hopper";
     let failure = RequestFailure::new("Nobody is known so", words, "name Grace Hopper in another way");
-    console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Err(failure))));
+    console.reply(ticket, Reply::ErasurePlanned(Err(failure)));
     let kept = format!("{:?}", console.model.at::<EraseScreen>().and_then(|erasure| erasure.failure.clone()));
     for name in people {
         assert!(!kept.contains(name), "{name} came in: {kept}");

@@ -30,7 +30,7 @@ fn removing() -> Console {
     console.press("5 j c d");
     let (ticket, _) = planned(&mut console);
     let plan = plan("feedback.remove", ChangeDanger::Guarded, &removal());
-    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan)))));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(plan))));
     console.draw();
     console.wait();
     console
@@ -84,7 +84,7 @@ fn a_plan_waits_for_its_first_frame() {
     console.press("5 j c d");
     let (ticket, _) = planned(&mut console);
     let plan = plan("feedback.remove", ChangeDanger::Guarded, &removal());
-    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan)))));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(plan))));
     console.tell(Message::Key(Key::parse("A").expect("a key")));
     assert!(!asks(&console), "{:?}", console.asked);
     console.draw();
@@ -112,6 +112,16 @@ fn keys_that_may_follow_are_told_alone() {
         assert!(told.iter().any(|line| line.starts_with(item)), "{told:?}");
         assert!(!told.iter().any(|line| line.contains("Reconcile") || line.contains("home")), "{told:?}");
     }
+}
+
+#[test]
+fn the_terms_of_a_score_are_told_with_their_numbers() {
+    let mut console = Console::new(world(), 100, 44);
+    console.press("2 j W");
+    let (_, told) = told(&console, (100, 44));
+    let first = told.iter().find(|line| line.starts_with("selected: 1,")).expect("a ranked row");
+    assert!(first.contains("base ") && first.contains("feedback "), "{first}");
+    assert!(!told.iter().any(|line| line.contains("B base") || line.contains("C canvas")), "{told:#?}");
 }
 
 #[test]

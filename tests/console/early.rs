@@ -3,14 +3,16 @@
 use mnemoscope::change::operation::Operation;
 use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure};
 use mnemoscope::console::overlays::unlock::WriteState;
-use mnemoscope::memory::Entity;
+use mnemoscope::memory::{Entity, UnreadRows};
 
 use super::changes::{planned, unlock};
 use super::fake::{Console, asked, many};
 
 /// An unlocked console that is about to list 300 episodes.
 fn unlocked() -> Console {
-    let mut console = Console::new(many(300), 160, 50);
+    let mut database = many(300);
+    database.rows.insert(Entity::UtilityEvent, Vec::new());
+    let mut console = Console::new(database, 160, 50);
     unlock(&mut console);
     console
 }
@@ -93,7 +95,9 @@ fn a_move_away_from_the_newest_row_is_not_taken_back() {
 
 #[test]
 fn unlocking_goes_on_with_a_command_for_the_same_row_only() {
-    let mut console = Console::new(many(300), 160, 50);
+    let mut database = many(300);
+    database.rows.insert(Entity::UtilityEvent, Vec::new());
+    let mut console = Console::new(database, 160, 50);
     console.press("2 space t c");
     console.shows("continues with it");
     others_write(&mut console, 310);
@@ -102,7 +106,7 @@ fn unlocking_goes_on_with_a_command_for_the_same_row_only() {
     console.press("U");
     let (ticket, _) = asked(&mut console, |request| matches!(request, Request::CheckWritable));
     let writable = WriteState { audited: true, ..WriteState::default() };
-    console.tell(Message::Reply(ticket, Reply::Writable(Ok(writable))));
+    console.reply(ticket, Reply::Writable(Ok(writable)));
     console.wait();
     console.press("A");
     assert!(console.model.context.changing.unlocked);
@@ -117,7 +121,7 @@ fn a_database_that_cannot_be_read_is_not_called_live() {
         console.press(keys);
         console.shows("● live");
         let watched = console.watched.last().expect("the list is watched").0;
-        console.tell(Message::Reply(watched, Reply::Unread("made-up.db no longer exists".to_owned())));
+        console.reply(watched, Reply::Unread("made-up.db no longer exists".to_owned()));
         console.hides("● live");
         console.shows("cannot be read: r");
         console.beat();
@@ -134,7 +138,7 @@ fn a_card_is_taken_away_when_the_database_is_back() {
             Some(RequestFailure::new("It could not be read", "made-up.db no longer exists", "put it back"));
         console.press(keys);
         let watched = console.watched.last().expect("the place is watched").0;
-        console.tell(Message::Reply(watched, Reply::Unread("made-up.db no longer exists".to_owned())));
+        console.reply(watched, Reply::Unread("made-up.db no longer exists".to_owned()));
         console.failure = None;
         console.beat();
         console.hides("no longer exists");
@@ -160,7 +164,8 @@ fn what_can_be_read_of_a_damaged_database_is_shown_and_cannot_be_changed() {
     console.tell(Message::Damaged(None));
     console.shows("is being copied");
     let mut opened = console.model.context.opened.clone();
-    opened.damage = vec!["read from a copy".to_owned(), "37 rows of episodes cannot be read".to_owned()];
+    let lost = |table: &str, rows| UnreadRows { table: table.to_owned(), rows };
+    opened.unread = Some(vec![lost("episodes", Some(37))]);
     opened.blocked = Some("read from a copy".to_owned());
     console.database.rows.get_mut(&Entity::Episode).expect("episodes").retain(|row| row.id() != "ep-000298");
     console.tell(Message::Damaged(Some(Box::new(opened))));
@@ -172,4 +177,14 @@ fn what_can_be_read_of_a_damaged_database_is_shown_and_cannot_be_changed() {
     console.wait();
     console.press("1");
     console.shows("37 rows of episodes cannot be read");
+    // Of many tables the first screen names a few, so that it shows what else waits.
+    let mut opened = console.model.context.opened.clone();
+    opened.unread = Some((0..18).map(|table| lost(&format!("table_{table}"), Some(100 - table))).collect());
+    console.tell(Message::Damaged(Some(Box::new(opened))));
+    console.draw();
+    console.shows("100 rows of table_0 cannot be read");
+    console.shows("98 rows of table_2 cannot be read");
+    console.hides("table_3");
+    console.shows("15  more damaged tables");
+    console.shows("`status` lists all");
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mnemoscope::change::plan::erasure::{
     Branch, ErasureCheck, ErasureChoice, ErasureHandle, ErasureOutcome, MentionWords, Mentions, Preview, ShownMention,
 };
-use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
+use mnemoscope::console::core::{Effect, Reply, Request, RequestFailure, Ticket};
 use mnemoscope::console::overlays::Overlay;
 use mnemoscope::console::screens::erase::EraseScreen;
 
@@ -86,7 +86,7 @@ pub fn opened(mut console: Console) -> (Console, String) {
     console.press("8 c p");
     let (ticket, given, choice) = asked(&mut console);
     assert_eq!(choice, ErasureChoice::default());
-    console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(preview(&given))))));
+    console.reply(ticket, Reply::ErasurePlanned(Ok(Box::new(preview(&given)))));
     (console, given)
 }
 
@@ -113,9 +113,9 @@ fn each_step_is_shown_and_nothing_goes_before_the_id_is_typed() {
     console.press(&format!("'{id}' enter"));
     let (ticket, given, _, resume) = runs(&mut console).expect("it is asked for");
     assert_eq!((given.as_str(), resume), (id.as_str(), false));
-    console.tell(Message::Reply(ticket, Reply::Erasing("deleting".into(), 1_234)));
+    console.reply(ticket, Reply::Erasing("deleting".into(), 1_234));
     console.shows("21 of 21 rows");
-    console.tell(Message::Reply(ticket, Reply::Erased(Ok(Box::new(outcome("verified"))))));
+    console.reply(ticket, Reply::Erased(Ok(Box::new(outcome("verified")))));
     console.shows("receipts/r.json");
     console.shows("verified");
 }
@@ -141,7 +141,7 @@ fn a_page_is_a_screenful_also_after_the_mentions() {
     let (ticket, ..) = runs(&mut console).expect("it is asked for");
     let many = (0..60).map(|n| format!("told number {n}")).collect();
     let long = ErasureOutcome { disclosures: many, ..outcome("verified") };
-    console.tell(Message::Reply(ticket, Reply::Erased(Ok(Box::new(long)))));
+    console.reply(ticket, Reply::Erased(Ok(Box::new(long))));
     console.draw();
     console.press("pgdn*2");
     console.shows("told number 40");
@@ -158,7 +158,7 @@ fn the_result_says_where_the_export_went() {
     let (ticket, _, choice, _) = runs(&mut console).expect("it is asked for");
     assert!(choice.export);
     let exported = ErasureOutcome { exported_to: Some("state/bundles/b-1".into()), ..outcome("verified") };
-    console.tell(Message::Reply(ticket, Reply::Erased(Ok(Box::new(exported)))));
+    console.reply(ticket, Reply::Erased(Ok(Box::new(exported))));
     console.shows("export       state/bundles/b-1");
 }
 
@@ -168,7 +168,7 @@ fn what_is_chosen_changes_the_plan() {
     console.press("c m");
     let (ticket, given, choice) = asked(&mut console);
     assert_eq!(choice.mentions, Mentions::Redact);
-    console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(preview(&given))))));
+    console.reply(ticket, Reply::ErasurePlanned(Ok(Box::new(preview(&given)))));
     console.press("c a");
     let (_, _, choice) = asked(&mut console);
     assert!(choice.account);
@@ -177,7 +177,7 @@ fn what_is_chosen_changes_the_plan() {
     console.press("c m");
     let (_, given, choice) = asked(&mut console);
     assert_eq!(choice.mentions, Mentions::Delete);
-    console.tell(Message::Reply(earlier, Reply::ErasurePlanned(Ok(Box::new(preview(&given))))));
+    console.reply(earlier, Reply::ErasurePlanned(Ok(Box::new(preview(&given)))));
     console.shows("Looking everywhere");
 }
 
@@ -191,7 +191,7 @@ fn a_hold_a_lock_and_a_failure_keep_it_from_being_done() {
         console.press("esc 8 c p");
         let (ticket, given, _) = asked(&mut console);
         let held = Preview { refused: Some("under a legal hold".into()), ..preview(&given) };
-        console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(held)))));
+        console.reply(ticket, Reply::ErasurePlanned(Ok(Box::new(held))));
         (console, given)
     };
     console.press("enter enter enter enter enter enter");
@@ -200,7 +200,7 @@ fn a_hold_a_lock_and_a_failure_keep_it_from_being_done() {
     console.press("r");
     let (ticket, _, _) = asked(&mut console);
     let failure = RequestFailure::new("The erasure was not planned", "the server is gone", "try again");
-    console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Err(failure))));
+    console.reply(ticket, Reply::ErasurePlanned(Err(failure)));
     console.shows("the server is gone");
 }
 
@@ -210,7 +210,7 @@ fn an_unfinished_one_is_gone_on_with() {
     console.press("8 c p");
     let (ticket, id, _) = asked(&mut console);
     let unfinished = Preview { unfinished: true, ..preview(&id) };
-    console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(unfinished)))));
+    console.reply(ticket, Reply::ErasurePlanned(Ok(Box::new(unfinished))));
     console.press("l l l l l");
     console.shows("unfinished");
     console.press("enter");
@@ -218,7 +218,7 @@ fn an_unfinished_one_is_gone_on_with() {
     console.press(&format!("'{id}' enter"));
     let (ticket, _, _, resume) = runs(&mut console).expect("it is asked for");
     assert!(resume);
-    console.tell(Message::Reply(ticket, Reply::Erased(Ok(Box::new(outcome("incomplete"))))));
+    console.reply(ticket, Reply::Erased(Ok(Box::new(outcome("incomplete")))));
     console.shows("a reader keeps old pages");
     // Leaving the screen waits for nothing.
     console.press("[");
@@ -239,7 +239,7 @@ fn leaving_stops_a_run_that_can_be_gone_on_with() {
     }
     console.press("esc");
     // What comes of it later finds nobody waiting.
-    console.tell(Message::Reply(ticket, Reply::Erased(Ok(Box::new(outcome("verified"))))));
+    console.reply(ticket, Reply::Erased(Ok(Box::new(outcome("verified")))));
     console.press("]");
     console.hides("receipts/r.json");
 }
@@ -249,7 +249,7 @@ fn masked_it_shows_nobody_and_still_means_the_person() {
     let mut console = Console::masked(world(), 140, 45);
     console.press("8 c p");
     let (ticket, given, _) = asked(&mut console);
-    console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(preview(&given))))));
+    console.reply(ticket, Reply::ErasurePlanned(Ok(Box::new(preview(&given)))));
     console.hides("ann@made-up.example");
     console.hides(&given);
 }
@@ -262,7 +262,7 @@ fn a_choice_is_seen_at_every_step_and_told_when_it_changes() {
         console.press("c m");
         console.shows("mentions redact: the words are removed");
         let (ticket, given, _) = asked(&mut console);
-        console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(preview(&given))))));
+        console.reply(ticket, Reply::ErasurePlanned(Ok(Box::new(preview(&given)))));
         console.wait();
         for _ in 0..5 {
             console.shows("mentions redact · account keep · export no");
@@ -286,7 +286,7 @@ fn the_last_question_counts_the_rows_of_other_people() {
         console.press("8 c p");
         let (ticket, id, _) = asked(&mut console);
         let deleting = Preview { gone_for_mentions: 3, ..preview(&id) };
-        console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(deleting)))));
+        console.reply(ticket, Reply::ErasurePlanned(Ok(Box::new(deleting))));
         (console, id)
     };
     let words = "3 of the removed rows are other people's";
@@ -305,7 +305,7 @@ fn a_remedy_is_told_by_its_key() {
     console.press("8 c p");
     let (ticket, ..) = asked(&mut console);
     let failure = RequestFailure::new("The person was not erased", "paused; --resume plans the rest again", "wait");
-    console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Err(failure))));
+    console.reply(ticket, Reply::ErasurePlanned(Err(failure)));
     console.shows("paused; c p on the person plans the rest again");
     console.hides("--resume");
     // Someone else can be named, and there is nothing to scroll.

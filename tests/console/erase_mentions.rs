@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use mnemoscope::change::plan::erasure::{Mentions, Preview, ShownMention};
-use mnemoscope::console::core::{Effect, Message, Reply, Request};
+use mnemoscope::console::core::{Effect, Reply, Request};
 use mnemoscope::console::screens::erase::EraseScreen;
 use mnemoscope::ui::{Glyphs, Look, Theme};
 
@@ -36,7 +36,7 @@ fn mentioned(id: &str) -> Preview {
 fn at_mentions(mut console: Console) -> (Console, String) {
     console.press("8 c p");
     let (ticket, id, _) = asked(&mut console);
-    console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(mentioned(&id))))));
+    console.reply(ticket, Reply::ErasurePlanned(Ok(Box::new(mentioned(&id)))));
     console.press("l l");
     (console, id)
 }
@@ -61,7 +61,7 @@ fn each_mention_is_decided_by_a_key_and_nothing_is_searched_before_the_step_is_l
     let expected =
         [("m_0000000001", Mentions::Redact), ("m_0000000002", Mentions::Delete), ("m_0000000004", Mentions::Leave)];
     assert_eq!(decided, expected);
-    console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(mentioned(&id))))));
+    console.reply(ticket, Reply::ErasurePlanned(Ok(Box::new(mentioned(&id)))));
     // Back and on again: nothing is forgotten, nothing searched.
     console.press("h l h");
     assert!(!searches(&console));
@@ -86,7 +86,7 @@ fn a_column_is_decided_at_once_and_what_cannot_be_done_is_refused() {
     assert_eq!(decided, [("episodes.summary", Mentions::Redact)]);
     // What no longer exists is no longer queried.
     let fewer = Preview { mentions: Vec::new(), named: Vec::new(), ..preview(&id) };
-    console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(fewer)))));
+    console.reply(ticket, Reply::ErasurePlanned(Ok(Box::new(fewer))));
     assert!(console.model.at::<EraseScreen>().expect("we are there").choice.each.is_empty());
 }
 
@@ -110,10 +110,7 @@ fn an_earlier_run_keeps_its_decisions() {
     let mut console = unlocked(100, 30);
     console.press("8 c p");
     let (ticket, id, _) = asked(&mut console);
-    console.tell(Message::Reply(
-        ticket,
-        Reply::ErasurePlanned(Ok(Box::new(Preview { unfinished: true, ..mentioned(&id) }))),
-    ));
+    console.reply(ticket, Reply::ErasurePlanned(Ok(Box::new(Preview { unfinished: true, ..mentioned(&id) }))));
     console.press("l l x");
     console.shows("with its original choices");
     assert!(console.model.at::<EraseScreen>().expect("we are there").choice.each.is_empty());

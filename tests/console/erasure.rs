@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use mnemoscope::change::operation::Operation;
 use mnemoscope::change::plan::erasure::{Branch, ErasureCheck, ErasureOutcome, Preview, UnfinishedErasure};
-use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
+use mnemoscope::console::core::{Effect, Reply, Request, RequestFailure, Ticket};
 use mnemoscope::console::screens::erase::EraseScreen;
 use mnemoscope::console::screens::home::HomeScreen;
 use mnemoscope::memory::Entity;
@@ -62,7 +62,7 @@ fn anybody_can_be_named() {
     let (ticket, given, _) = asked(&mut console);
     assert_eq!(given, "ann@made-up.example");
     let unknown = RequestFailure::new("The erasure was not planned", "nobody is known so; near: user-x", "name an id");
-    console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Err(unknown))));
+    console.reply(ticket, Reply::ErasurePlanned(Err(unknown)));
     console.shows("near: user-x");
     console.press("/ 'user-x' enter");
     assert_eq!(asked(&mut console).1, "user-x");
@@ -77,7 +77,7 @@ fn how_far_the_look_is_is_told() {
     let mut console = unlocked(140, 45);
     console.press("8 c p");
     let (ticket, ..) = asked(&mut console);
-    console.tell(Message::Reply(ticket, Reply::Erasing("episode_segments".into(), 20_480)));
+    console.reply(ticket, Reply::Erasing("episode_segments".into(), 20_480));
     console.shows("episode_segments: 20,480 values read so far");
 }
 
@@ -150,10 +150,7 @@ fn leaving_a_run_says_so_and_coming_back_goes_on_with_it() {
     console.shows("the erasure was stopped; c p resumes it");
     console.press("]");
     let (ticket, given, _) = asked(&mut console);
-    console.tell(Message::Reply(
-        ticket,
-        Reply::ErasurePlanned(Ok(Box::new(Preview { unfinished: true, ..preview(&given) }))),
-    ));
+    console.reply(ticket, Reply::ErasurePlanned(Ok(Box::new(Preview { unfinished: true, ..preview(&given) }))));
     console.press("enter");
     console.wait();
     console.press(&format!("'{id}' enter"));
@@ -164,7 +161,7 @@ fn leaving_a_run_says_so_and_coming_back_goes_on_with_it() {
 fn what_is_incomplete_is_gone_on_with_from_its_result() {
     let (mut console, id) = opened(unlocked(140, 45));
     let ticket = confirmed(&mut console, &id);
-    console.tell(Message::Reply(ticket, Reply::Erased(Ok(Box::new(outcome("incomplete"))))));
+    console.reply(ticket, Reply::Erased(Ok(Box::new(outcome("incomplete")))));
     console.shows("a reader keeps old pages");
     console.press("enter");
     console.wait();
@@ -189,9 +186,9 @@ fn where_a_person_is_is_looked_for_only_where_somebody_looks() {
     assert!(!console.asked.iter().any(|effect| matches!(effect, Effect::Ask(_, Request::LoadWhereabouts(..)))));
     let (ticket, id) = where_tab(&mut console);
     console.shows("looking everywhere");
-    console.tell(Message::Reply(ticket, Reply::Erasing("episodes".into(), 4_096)));
+    console.reply(ticket, Reply::Erasing("episodes".into(), 4_096));
     console.shows("episodes: 4,096 values read");
-    console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(preview(&id))))));
+    console.reply(ticket, Reply::ErasurePlanned(Ok(Box::new(preview(&id)))));
     console.shows("─ episode_segments");
     console.shows("episodes.summary");
     // Another tab forgets nothing; an answer that comes too late changes nothing.
@@ -204,7 +201,7 @@ fn leaving_the_tab_stops_the_look() {
     let mut console = Console::new(world(), 140, 45);
     let (ticket, id) = where_tab(&mut console);
     console.press("h");
-    console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(preview(&id))))));
+    console.reply(ticket, Reply::ErasurePlanned(Ok(Box::new(preview(&id)))));
     console.press("l");
     console.hides("─ episode_segments");
     console.shows("looking everywhere");
@@ -246,7 +243,7 @@ fn all_steps(width: u16, height: u16, look: &Look) -> String {
     let (ticket, id, _) = asked(&mut console);
     console.wait();
     told(&mut console, &mut pages, "looking", look);
-    console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(much(&id))))));
+    console.reply(ticket, Reply::ErasurePlanned(Ok(Box::new(much(&id)))));
     for name in ["who", "where", "mentions", "effects", "recall", "decide"] {
         told(&mut console, &mut pages, name, look);
         console.press("l");
@@ -255,7 +252,7 @@ fn all_steps(width: u16, height: u16, look: &Look) -> String {
     told(&mut console, &mut pages, "the last question", look);
     console.press(&format!("'{id}' enter"));
     let (ticket, ..) = runs(&mut console).expect("it is asked for");
-    console.tell(Message::Reply(ticket, Reply::Erasing("deleting".into(), 9)));
+    console.reply(ticket, Reply::Erasing("deleting".into(), 9));
     told(&mut console, &mut pages, "under way", look);
     let check = |name: &str, found: &str, good| ErasureCheck { name: name.into(), found: found.into(), good };
     let verification = vec![
@@ -264,17 +261,17 @@ fn all_steps(width: u16, height: u16, look: &Look) -> String {
         check("bytes", "not checked: a server's files cannot be read from here", None),
     ];
     let came_to = ErasureOutcome { verification, ..outcome("incomplete") };
-    console.tell(Message::Reply(ticket, Reply::Erased(Ok(Box::new(came_to)))));
+    console.reply(ticket, Reply::Erased(Ok(Box::new(came_to))));
     console.wait();
     told(&mut console, &mut pages, "incomplete", look);
     let failure = RequestFailure::new("The erasure was not planned", "the database is read-only", "open it elsewhere");
     console.press("r");
     console.press("8 c p");
     let (ticket, ..) = asked(&mut console);
-    console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Err(failure))));
+    console.reply(ticket, Reply::ErasurePlanned(Err(failure)));
     told(&mut console, &mut pages, "not planned", look);
     let (ticket, id) = where_tab(&mut console);
-    console.tell(Message::Reply(ticket, Reply::ErasurePlanned(Ok(Box::new(much(&id))))));
+    console.reply(ticket, Reply::ErasurePlanned(Ok(Box::new(much(&id)))));
     told(&mut console, &mut pages, "where", look);
     pages
 }
@@ -291,7 +288,7 @@ fn pictures_of_every_step() {
 fn the_path_of_the_receipt_is_copied() {
     let (mut console, id) = opened(unlocked(140, 45));
     let ticket = confirmed(&mut console, &id);
-    console.tell(Message::Reply(ticket, Reply::Erased(Ok(Box::new(outcome("verified"))))));
+    console.reply(ticket, Reply::Erased(Ok(Box::new(outcome("verified")))));
     console.press("y t");
     let copied = Effect::Copy("text".to_owned(), outcome("verified").kept_in);
     assert!(console.asked.contains(&copied), "{:?}", console.asked);

@@ -4,13 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use chrono::{DateTime, Utc};
 use mnemoscope::change::plan::erasure::UnfinishedErasure;
-use mnemoscope::console::core::key_map::KeyMap;
-use mnemoscope::console::core::request::{Content, Related, Relation};
-use mnemoscope::console::core::window::RowKey;
 use mnemoscope::console::core::zone::ShownZone;
 use mnemoscope::console::core::{
-    ClickTarget, ConsoleSettings, Destination, Effect, Key, Message, OpenedDatabase, Reply, Request, RequestFailure,
-    Ticket,
+    ClickTarget, ConsoleSettings, Content, Destination, Effect, Key, KeyMap, Message, OpenedDatabase, Related,
+    Relation, Reply, Request, RequestFailure, RowKey, Ticket,
 };
 use mnemoscope::console::screens::findings::LookNews;
 use mnemoscope::console::screens::home::messages::WaitingWork;
@@ -308,75 +305,25 @@ impl Console {
         }
     }
 
+    /// The reply to a request, and every answer that follows from it.
+    pub fn reply(&mut self, ticket: Ticket, reply: Reply) {
+        self.tell(Message::Reply(ticket, reply));
+    }
+
     /// Answers what was held back, and what follows.
     pub fn answer(&mut self) {
         while let Some(effect) = self.held.pop_front() {
-            if let Some(message) = self.reply(effect) {
+            if let Some(message) = self.respond(effect) {
                 let effects = update(&mut self.model, message);
                 self.held.extend(effects);
             }
         }
     }
 
-    fn reply(&mut self, effect: Effect) -> Option<Message> {
-        let effect = match effect {
-            Effect::Ask(ticket, Request::Renew(request)) => Effect::Ask(ticket, *request),
-            other => other,
-        };
-        let failed = self.failure.clone();
-        Some(match effect {
-            Effect::Ask(ticket, Request::LoadStatus) => {
-                Message::Reply(ticket, Reply::Status(Ok(Box::new(self.database.status()))))
-            }
-            Effect::Ask(ticket, Request::LoadPage(query)) => {
-                Message::Reply(ticket, Reply::Page(failed.map_or_else(|| Ok(self.database.page(&query)), Err)))
-            }
-            Effect::Ask(ticket, Request::LoadDetail(entity, key)) => Message::Reply(
-                ticket,
-                Reply::Detail(failed.map_or_else(|| Ok(self.database.detail(entity, &key)), Err)),
-            ),
-            Effect::Ask(ticket, Request::LoadRelated(relations)) => {
-                Message::Reply(ticket, Reply::Related(Ok(self.database.related(&relations))))
-            }
-            Effect::Ask(ticket, Request::Study { question, .. }) => {
-                Message::Reply(ticket, Reply::Answer(failed.map_or_else(|| Ok(super::studies::answer(&question)), Err)))
-            }
-            Effect::Ask(ticket, Request::Recall { inquiry, at, .. }) => {
-                let answer = failed.map_or_else(|| Ok(super::recall::recalled(&self.database, &inquiry, &at)), Err);
-                Message::Reply(ticket, Reply::Recalled(answer))
-            }
-            Effect::Ask(ticket, Request::LoadSaved) => Message::Reply(ticket, Reply::Saved(Ok(self.saved.clone()))),
-            Effect::Ask(ticket, Request::SaveQuery(saved)) => {
-                self.saved.retain(|other| other.name != saved.name);
-                self.saved.push(*saved);
-                Message::Reply(ticket, Reply::Saved(Ok(self.saved.clone())))
-            }
-            Effect::Ask(ticket, Request::ForgetQuery(name)) => {
-                self.saved.retain(|other| other.name != name);
-                Message::Reply(ticket, Reply::Saved(Ok(self.saved.clone())))
-            }
-            Effect::Ask(ticket, Request::Look { brief: true }) if !self.looked => {
-                Message::Reply(ticket, Reply::Finding(Ok(LookNews::Done)))
-            }
-            Effect::Ask(ticket, Request::LoadUnfinished) => {
-                Message::Reply(ticket, Reply::Unfinished(self.unfinished.clone()))
-            }
-            Effect::Ask(ticket, Request::LoadWork) => {
-                Message::Reply(ticket, Reply::Work(Ok(Box::new(self.work.clone()))))
-            }
-            Effect::Ask(ticket, Request::LoadNames(wanted)) => {
-                Message::Reply(ticket, Reply::Named(Ok(self.database.named(&wanted))))
-            }
-            Effect::Ask(ticket, Request::NamesDatabase(text)) => {
-                Message::Reply(ticket, Reply::NamesDatabase(self.files.contains(&text)))
-            }
-            Effect::Ask(ticket, Request::LoadHolds) => {
-                Message::Reply(ticket, Reply::Holds(failed.map_or_else(|| Ok(self.legal_holds.clone()), Err)))
-            }
-            Effect::Ask(ticket, Request::Watch(query)) => {
-                self.watched.push((ticket, *query));
-                return None;
-            }
+    fn respond(&mut self, effect: Effect) -> Option<Message> {
+        let (ticket, request) = match effect {
+            Effect::Ask(ticket, Request::Renew(request)) => (ticket, *request),
+            Effect::Ask(ticket, request) => (ticket, request),
             Effect::Cancel(ticket) => {
                 self.watched.retain(|(watched, _)| *watched != ticket);
                 return None;
@@ -386,7 +333,48 @@ impl Console {
                 self.asked.push(other);
                 return None;
             }
-        })
+        };
+        let failed = self.failure.clone();
+        let database = &self.database;
+        let reply = match request {
+            Request::LoadStatus => Reply::Status(Ok(Box::new(database.status()))),
+            Request::LoadPage(query) => Reply::Page(failed.map_or_else(|| Ok(database.page(&query)), Err)),
+            Request::LoadDetail(entity, key) => {
+                Reply::Detail(failed.map_or_else(|| Ok(database.detail(entity, &key)), Err))
+            }
+            Request::LoadRelated(relations) => Reply::Related(Ok(database.related(&relations))),
+            Request::Study { question, .. } => {
+                Reply::Answer(failed.map_or_else(|| Ok(super::studies::answer(&question)), Err))
+            }
+            Request::Recall { inquiry, at, .. } => {
+                Reply::Recalled(failed.map_or_else(|| Ok(super::recall::recalled(database, &inquiry, &at)), Err))
+            }
+            Request::LoadSaved => Reply::Saved(Ok(self.saved.clone())),
+            Request::SaveQuery(saved) => {
+                self.saved.retain(|other| other.name != saved.name);
+                self.saved.push(*saved);
+                Reply::Saved(Ok(self.saved.clone()))
+            }
+            Request::ForgetQuery(name) => {
+                self.saved.retain(|other| other.name != name);
+                Reply::Saved(Ok(self.saved.clone()))
+            }
+            Request::Look { brief: true } if !self.looked => Reply::Finding(Ok(LookNews::Done)),
+            Request::LoadUnfinished => Reply::Unfinished(self.unfinished.clone()),
+            Request::LoadWork => Reply::Work(Ok(Box::new(self.work.clone()))),
+            Request::LoadNames(wanted) => Reply::Named(Ok(database.named(&wanted))),
+            Request::NamesDatabase(text) => Reply::NamesDatabase(self.files.contains(&text)),
+            Request::LoadHolds => Reply::Holds(failed.map_or_else(|| Ok(self.legal_holds.clone()), Err)),
+            Request::Watch(query) => {
+                self.watched.push((ticket, *query));
+                return None;
+            }
+            other => {
+                self.asked.push(Effect::Ask(ticket, other));
+                return None;
+            }
+        };
+        Some(Message::Reply(ticket, reply))
     }
 
     /// Keys, one after the other, as the command table writes them; `'…'` types a text.
@@ -454,7 +442,7 @@ impl Console {
     pub fn beat(&mut self) {
         for (ticket, query) in self.watched.clone() {
             let newest = self.database.page(&query).rows;
-            self.tell(Message::Reply(ticket, Reply::News(newest)));
+            self.reply(ticket, Reply::News(newest));
         }
         self.draw();
     }
@@ -708,9 +696,20 @@ pub fn learned() -> Database {
 /// Takes the newest request of a kind that the console made and that nobody answers on its own.
 pub fn asked(console: &mut Console, wanted: impl Fn(&Request) -> bool) -> (Ticket, Request) {
     let found = |effect: &Effect| matches!(effect, Effect::Ask(_, request) if wanted(request));
-    let at = console.asked.iter().rposition(found).unwrap_or_else(|| panic!("{:?}", console.asked));
-    match console.asked.remove(at) {
-        Effect::Ask(ticket, request) => (ticket, request),
-        other => panic!("{other:?}"),
+    let at = console.asked.iter().rposition(found);
+    take_asked(console, at)
+}
+
+/// Takes the oldest such request.
+pub fn oldest_asked(console: &mut Console, wanted: impl Fn(&Request) -> bool) -> (Ticket, Request) {
+    let found = |effect: &Effect| matches!(effect, Effect::Ask(_, request) if wanted(request));
+    let at = console.asked.iter().position(found);
+    take_asked(console, at)
+}
+
+fn take_asked(console: &mut Console, at: Option<usize>) -> (Ticket, Request) {
+    match at.map(|at| console.asked.remove(at)) {
+        Some(Effect::Ask(ticket, request)) => (ticket, request),
+        _ => panic!("{:?}", console.asked),
     }
 }

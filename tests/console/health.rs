@@ -2,7 +2,7 @@
 
 use mnemoscope::change::Operation;
 use mnemoscope::change::plan::migration::{PendingMigration, StepState};
-use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
+use mnemoscope::console::core::{Effect, Reply, Request, RequestFailure, Ticket};
 use mnemoscope::console::screens::findings::LookNews;
 use mnemoscope::console::screens::migrations::{MigrationItem, MigrationList, MigrationStanding};
 use mnemoscope::memory::Entity;
@@ -38,7 +38,7 @@ fn looking(width: u16, height: u16) -> (Console, Ticket) {
 }
 
 fn tell(console: &mut Console, ticket: Ticket, news: LookNews) {
-    console.tell(Message::Reply(ticket, Reply::Finding(Ok(news))));
+    console.reply(ticket, Reply::Finding(Ok(news)));
 }
 
 fn found(console: &mut Console, ticket: Ticket) {
@@ -139,7 +139,7 @@ fn findings_of_a_kind_stand_together_and_quote_what_offends() {
         hit: "hunter2!".to_owned(),
         after: " there".to_owned(),
     };
-    console.tell(Message::Reply(quoted, Reply::Quoted(Ok(Some(quote)))));
+    console.reply(quoted, Reply::Quoted(Ok(Some(quote))));
     console.shows("use password=hunter2! there");
     // The examples take the keys, and the quote is that of the selected one.
     console.press("tab G");
@@ -152,7 +152,7 @@ fn findings_of_a_kind_stand_together_and_quote_what_offends() {
 fn a_kind_or_a_row_is_muted_for_a_reason_and_heard_of_again() {
     let (mut console, ticket) = looking(160, 50);
     let (mutes, _) = asked(&mut console, |request| *request == Request::LoadMutes);
-    console.tell(Message::Reply(mutes, Reply::Mutes(Ok(Vec::new()))));
+    console.reply(mutes, Reply::Mutes(Ok(Vec::new())));
     found(&mut console, ticket);
     console.press("k m enter");
     console.shows("say why nobody needs to see it");
@@ -165,7 +165,7 @@ fn a_kind_or_a_row_is_muted_for_a_reason_and_heard_of_again() {
         actor: "ann".to_owned(),
         at: "2026-02-04T10:00:00.000000Z".to_owned(),
     };
-    console.tell(Message::Reply(muting, Reply::Mutes(Ok(vec![mute]))));
+    console.reply(muting, Reply::Mutes(Ok(vec![mute])));
     console.shows("chain cycle: load test");
     // What is muted is left out from the beginning: it is looked again.
     let (again, _) = asked(&mut console, |request| matches!(request, Request::Look { .. }));
@@ -229,7 +229,7 @@ fn migrations_are_shown_and_applied_after_a_confirmation() {
             item("atom/0002_rls", MigrationStanding::Optional),
         ];
         let listed = MigrationList { items, layouts: vec!["atom".to_owned()], foreign: Vec::new() };
-        console.tell(Message::Reply(ticket, Reply::Migrations(Ok(Box::new(listed)))));
+        console.reply(ticket, Reply::Migrations(Ok(Box::new(listed))));
         console.shows("atom/0001_index");
         console.shows("canvas queries");
         console.press("a");
@@ -253,7 +253,7 @@ fn nothing_is_applied_on_top_of_drift() {
     let drifted =
         MigrationItem { diff: "-old line\n+new line".to_owned(), ..item("0001_audit", MigrationStanding::Drifted) };
     let listed = MigrationList { items: vec![drifted], ..MigrationList::default() };
-    console.tell(Message::Reply(ticket, Reply::Migrations(Ok(Box::new(listed)))));
+    console.reply(ticket, Reply::Migrations(Ok(Box::new(listed))));
     console.shows("+new line");
     console.press("a");
     console.shows("has changed");
@@ -356,7 +356,7 @@ fn an_optional_migration_is_applied_when_it_is_selected() {
     let items =
         vec![item("atom/0001_index", MigrationStanding::Applied), item("atom/0002_rls", MigrationStanding::Optional)];
     let listed = MigrationList { items, layouts: vec!["atom".to_owned()], foreign: Vec::new() };
-    console.tell(Message::Reply(ticket, Reply::Migrations(Ok(Box::new(listed)))));
+    console.reply(ticket, Reply::Migrations(Ok(Box::new(listed))));
     console.press("a");
     console.shows("nothing is pending");
     console.press("j a");
@@ -387,7 +387,7 @@ fn a_finding_that_is_only_shown_offers_no_fix() {
 fn ends_early(console: &mut Console, ticket: Ticket, passes: bool) {
     let failure = RequestFailure { passes, ..RequestFailure::new("Looking ended early", "it is locked", "wait") };
     console.asked.clear();
-    console.tell(Message::Reply(ticket, Reply::Finding(Err(failure))));
+    console.reply(ticket, Reply::Finding(Err(failure)));
 }
 
 fn looks(console: &Console) -> usize {

@@ -2,9 +2,8 @@
 //! somewhere.
 
 use mnemoscope::change::plan::past::AsOf;
-use mnemoscope::console::core::screen::ScreenKind;
 use mnemoscope::console::core::zone::ShownZone;
-use mnemoscope::console::core::{Destination, Message, Reply, Request};
+use mnemoscope::console::core::{Destination, Reply, Request, ScreenKind};
 use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::console::screens::home::HomeScreen;
 use mnemoscope::console::screens::home::messages::{WaitingFeedback, WaitingWork};
@@ -170,7 +169,7 @@ fn nothing_of_now_stands_beside_rows_of_the_past() {
         let (ticket, _) = asked(&mut console, |request| matches!(request, Request::LookBack(_)));
         let at = "2026-01-28T11:00:00.000000Z".to_owned();
         let as_of = AsOf { at, seq: None, taken_back: 0, unknown: Vec::new() };
-        console.tell(Message::Reply(ticket, Reply::LookedBack(Ok(Some(Box::new(as_of))))));
+        console.reply(ticket, Reply::LookedBack(Ok(Some(Box::new(as_of)))));
         console.press("enter");
         console.shows("as of 2026-01-28");
         for text in

@@ -80,8 +80,18 @@ fn at_jobs(run: Option<JobProgress>) -> Console {
 fn told(console: &mut Console, run: Option<JobProgress>) {
     let at = console.asked.iter().position(|e| matches!(e, Effect::Ask(_, Request::LoadJobs))).expect("jobs are read");
     let Effect::Ask(ticket, Request::LoadJobs) = console.asked.remove(at) else { panic!() };
-    console.tell(Message::Reply(ticket, Reply::Jobs(Ok(offers(run)))));
+    console.reply(ticket, Reply::Jobs(Ok(offers(run))));
     console.draw();
+}
+
+#[test]
+fn no_column_of_the_list_gives_way_to_the_details() {
+    for width in (80..=200).step_by(5) {
+        let mut console = Console::new(world(), width, 40);
+        console.press("J");
+        told(&mut console, None);
+        console.shows("looks at");
+    }
 }
 
 /// A job that runs.
@@ -90,10 +100,8 @@ pub fn started() -> (Console, Ticket) {
     console.press("a");
     let (ticket, operation) = proposed(&mut console);
     assert_eq!(operation, Proposal::Backfill { name: "canvas-links".to_owned(), resume: false });
-    console.tell(Message::Reply(
-        ticket,
-        Reply::Planned(Ok(Box::new(plan("backfill.canvas-links", ChangeDanger::Guarded, &removal())))),
-    ));
+    console
+        .reply(ticket, Reply::Planned(Ok(Box::new(plan("backfill.canvas-links", ChangeDanger::Guarded, &removal())))));
     console.shows("Run canvas-links");
     console.wait();
     console.press("A");
@@ -107,10 +115,10 @@ pub fn started() -> (Console, Ticket) {
 #[test]
 fn a_job_is_started_after_its_plan_was_confirmed_and_shows_how_it_goes() {
     let (mut console, ticket) = started();
-    console.tell(Message::Reply(ticket, Reply::JobBeat(JobBeat::Progress(Box::new(progress(JobState::Running, 200))))));
+    console.reply(ticket, Reply::JobBeat(JobBeat::Progress(Box::new(progress(JobState::Running, 200)))));
     console.shows("20%");
     console.hides("left");
-    console.tell(Message::Reply(ticket, Reply::JobBeat(JobBeat::Progress(Box::new(progress(JobState::Running, 500))))));
+    console.reply(ticket, Reply::JobBeat(JobBeat::Progress(Box::new(progress(JobState::Running, 500)))));
     console.shows("50%");
     console.shows("250/s");
     console.shows("2s left");
@@ -120,7 +128,7 @@ fn a_job_is_started_after_its_plan_was_confirmed_and_shows_how_it_goes() {
     let undo = Some("mnemoscope undo 7 --apply".to_owned());
     let mut receipt = receipt("applied");
     (receipt.verification, receipt.receipt.undo) = (vec![check], undo);
-    console.tell(Message::Reply(ticket, Reply::JobEnded(Ok(receipt))));
+    console.reply(ticket, Reply::JobEnded(Ok(receipt)));
     console.shows("canvas-links: applied");
     console.press("J");
     told(&mut console, Some(progress(JobState::Succeeded, 1_000)));
@@ -179,7 +187,7 @@ fn a_run_with_nothing_left_to_write_is_resumed_to_its_end() {
     let mut empty = plan("backfill.canvas-links", ChangeDanger::Guarded, &removal());
     (empty.changes_total, empty.counts) = (0, Counts::default());
     (empty.changes, empty.mutations) = (Vec::new(), Vec::new());
-    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(empty)))));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(empty))));
     let resumes = |effect: &Effect| matches!(effect, Effect::Ask(_, Request::RunJob { resume: true, .. }));
     assert!(console.asked.iter().any(resumes), "{:?}", console.asked);
 }
@@ -192,8 +200,8 @@ fn a_job_of_another_process_is_asked_through_the_database() {
     console.press("p");
     let Some(Effect::Ask(ticket, Request::AskJob(name, _))) = console.asked.last().cloned() else { panic!() };
     assert_eq!(name, "canvas-links");
-    let failure = RequestFailure::new("canvas-links: not done", "someone else is writing", "try again");
-    console.tell(Message::Reply(ticket, Reply::JobAsked(Err(failure))));
+    let failure = RequestFailure::new("Not done: canvas-links", "someone else is writing", "try again");
+    console.reply(ticket, Reply::JobAsked(Err(failure)));
     console.shows("someone else is writing");
 }
 
@@ -208,7 +216,7 @@ fn quitting_asks_while_a_job_runs() {
         console.shows("backfill resume canvas-links");
         console.press(choice);
         assert_eq!(console.asked.contains(&Effect::WishJob(ticket, JobWish::Pause)), leaves, "{choice}");
-        console.tell(Message::Reply(ticket, Reply::JobEnded(Ok(receipt("paused")))));
+        console.reply(ticket, Reply::JobEnded(Ok(receipt("paused"))));
         assert_eq!(console.asked.contains(&Effect::Quit), leaves, "{choice}");
         let told =
             console.asked.iter().any(|e| matches!(e, Effect::Tell(lines) if lines[0].ends_with("resume canvas-links")));
@@ -224,7 +232,7 @@ fn pictures() {
     let (mut console, ticket) = started();
     let mut run = progress(JobState::Running, 500);
     run.throttle = Some("a replica lags 12 s behind".to_owned());
-    console.tell(Message::Reply(ticket, Reply::JobBeat(JobBeat::Progress(Box::new(run)))));
+    console.reply(ticket, Reply::JobBeat(JobBeat::Progress(Box::new(run))));
     for (width, height) in [(150, 30), (80, 24)] {
         console.tell(Message::Resize(width, height));
         let text = console.text();
@@ -240,6 +248,6 @@ fn a_plan_names_the_parents_that_it_sets() {
     let change =
         json!([{"entity": "episode", "id": "ep-2", "before": {"parent_id": null}, "after": {"parent_id": "ep-1"}}]);
     let told = plan("backfill.parents", ChangeDanger::Guarded, &change);
-    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(told)))));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(told))));
     console.shows("Reconcile the October invoices  ep-1");
 }

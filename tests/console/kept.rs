@@ -1,8 +1,7 @@
 //! Kept and copied things: places under names, the session's changes as a script, rows as tables.
 
 use mnemoscope::change::plan::ChangeDanger;
-use mnemoscope::console::core::change::AppliedPlan;
-use mnemoscope::console::core::{Effect, Message, Reply, Request};
+use mnemoscope::console::core::{AppliedPlan, Effect, Reply, Request};
 use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::kept::KeptPlace;
@@ -34,11 +33,11 @@ fn a_list_is_kept_with_its_filter_and_order_and_gone_to_again() {
         ..KeptPlace::default()
     };
     assert_eq!(*place, expected);
-    console.tell(Message::Reply(ticket, Reply::Places(Ok(vec![expected.clone()]))));
+    console.reply(ticket, Reply::Places(Ok(vec![expected.clone()])));
     console.shows("saved as bad ones");
     console.press("1 b b");
     let (ticket, _) = asked(&mut console, |request| *request == Request::LoadPlaces);
-    console.tell(Message::Reply(ticket, Reply::Places(Ok(vec![expected.clone()]))));
+    console.reply(ticket, Reply::Places(Ok(vec![expected.clone()])));
     console.shows("episodes where outcome = ");
     console.press("enter");
     let list = console.model.at::<ListScreen>().expect("a list");
@@ -46,7 +45,7 @@ fn a_list_is_kept_with_its_filter_and_order_and_gone_to_again() {
     assert!(list.order.as_ref().is_some_and(|order| !order.descending));
     console.press("b d");
     let (ticket, _) = asked(&mut console, |request| *request == Request::LoadPlaces);
-    console.tell(Message::Reply(ticket, Reply::Places(Ok(vec![expected]))));
+    console.reply(ticket, Reply::Places(Ok(vec![expected])));
     console.press("enter");
     let (_, request) = asked(&mut console, |request| matches!(request, Request::ForgetPlace(_)));
     assert_eq!(request, Request::ForgetPlace("bad ones".to_owned()));
@@ -71,7 +70,7 @@ fn without_kept_places_the_key_that_keeps_one_is_named() {
     let mut console = Console::new(world(), 120, 30);
     console.press("2 b b");
     let (ticket, _) = asked(&mut console, |request| *request == Request::LoadPlaces);
-    console.tell(Message::Reply(ticket, Reply::Places(Ok(Vec::new()))));
+    console.reply(ticket, Reply::Places(Ok(Vec::new())));
     console.shows("b k saves this one");
 }
 
@@ -99,12 +98,12 @@ fn the_changes_of_a_session_are_copied_as_a_script() {
     console.press("5 j c d");
     let (ticket, _) = planned(&mut console);
     let told = plan("feedback.remove", ChangeDanger::Guarded, &removal());
-    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(told)))));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(told))));
     console.wait();
     console.press("A");
     let (request, ..) = applied(&mut console);
     let done = AppliedPlan { receipts: vec![(0, receipt("feedback.remove", 5))], refusal: None };
-    console.tell(Message::Reply(request, Reply::Applied(Some("asked for".to_owned()), done)));
+    console.reply(request, Reply::Applied(Some("asked for".to_owned()), done));
     console.press("y r");
     let (what, text) = copied(&console);
     assert_eq!(what, "a script of 1 change");
@@ -132,7 +131,7 @@ fn values_complete_a_filter_and_a_filter_is_tried_while_it_is_written() {
     console.wait();
     let (ticket, request) = asked(&mut console, |request| matches!(request, Request::LoadValues(..)));
     assert_eq!(request, Request::LoadValues(Entity::Episode, "outcome"));
-    console.tell(Message::Reply(ticket, Reply::Values(Ok(vec!["success".to_owned(), "failure".to_owned()]))));
+    console.reply(ticket, Reply::Values(Ok(vec!["success".to_owned(), "failure".to_owned()])));
     console.shows("success  failure");
     console.press("'fa' tab");
     console.wait();
@@ -152,7 +151,7 @@ fn what_a_filter_leaves_of_a_long_list_is_counted_in_the_background() {
     assert_eq!(query.filters.len(), 1);
     console.shows("more follow");
     let count = mnemoscope::console::core::request::RowCount { rows: 1_714, more: false };
-    console.tell(Message::Reply(ticket, Reply::Counted(Ok(count))));
+    console.reply(ticket, Reply::Counted(Ok(count)));
     console.shows("row 1 of 1,714");
     console.press("\\");
     assert!(!console.asked.iter().any(|effect| matches!(effect, Effect::Ask(_, Request::Count(_)))));

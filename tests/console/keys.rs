@@ -1,10 +1,10 @@
 //! Key scripts: what keys do to what is shown and asked for.
 
-use mnemoscope::console::core::context::ToastTone;
-use mnemoscope::console::core::key_map::{KeyBinding, KeyMap};
+use mnemoscope::console::core::key_map::KeyBinding;
 use mnemoscope::console::core::request::Export;
-use mnemoscope::console::core::window::RowKey;
-use mnemoscope::console::core::{ClickTarget, Effect, Message, Reply, Request, RequestFailure, Ticket};
+use mnemoscope::console::core::{
+    ClickTarget, Effect, KeyMap, Message, Reply, Request, RequestFailure, RowKey, Ticket, ToastTone,
+};
 use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::console::screens::find::FindScreen;
 use mnemoscope::memory::Entity;
@@ -130,7 +130,7 @@ fn a_reply_that_nobody_waits_for_changes_nothing() {
     let first = console.held_page().expect("a page is asked for");
     console.press("r");
     let before = console.model.clone();
-    console.tell(Message::Reply(first, Reply::Page(Ok(Page::default()))));
+    console.reply(first, Reply::Page(Ok(Page::default())));
     assert_eq!(console.model, before);
     assert!(console.held.contains(&Effect::Cancel(first)), "the superseded query is stopped");
     console.holding = false;
@@ -205,7 +205,7 @@ fn details_that_cannot_be_read_do_not_leave_those_of_another_row() {
     console.press("j");
     let asked = held_details(&mut console);
     let failure = RequestFailure::new("The episode was not read", "no such table: episode_segments", "look at 0");
-    console.tell(Message::Reply(asked, Reply::Detail(Err(failure))));
+    console.reply(asked, Reply::Detail(Err(failure)));
     assert_ne!(console.id(), before);
     console.shows("no such table: episode_segments");
 }
@@ -379,6 +379,47 @@ fn every_place_knows_its_command_line() {
 }
 
 #[test]
+fn a_command_line_shows_the_marked_rows_and_none_is_copied_that_shows_nothing() {
+    let mut console = Console::new(world(), 160, 50);
+    console.press("2 v v y c");
+    let (_, line) = super::kept::copied(&console);
+    let marked = "list episode --where '(id = '\\''ep-1'\\'' or id = '\\''ep-2'\\'')'";
+    assert_eq!(line, format!("mnemoscope -d memory/made-up.db {marked}"));
+    for (keys, reason) in
+        [("5 v y c", "no unique id"), ("9 W n 4 y c", "no situation yet"), ("1 V esc y c", "no topic")]
+    {
+        let mut console = Console::new(world(), 160, 50);
+        console.press(keys);
+        console.shows(reason);
+        assert!(!console.asked.iter().any(|effect| matches!(effect, Effect::Copy(..))), "{keys}");
+    }
+}
+
+#[test]
+fn the_help_lists_keys_that_do_something_here() {
+    for (keys, works) in [("2", true), ("I", false), ("W", false), ("1 / 'invoices' enter", false)] {
+        let mut console = Console::new(world(), 160, 300);
+        console.press(keys);
+        console.press("?");
+        let text = console.lines().join("\n");
+        let (here, _) = text.split_once("Not here, or not for").expect("a section for them");
+        for words in ["Finds words in the details", "Goes to something that the row is related to", "Wraps long texts"]
+        {
+            assert_eq!(here.contains(words), works, "{keys}: {words}\n{text}");
+        }
+    }
+    // The preview of a verdict has tabs where there is room for it.
+    for (size, works) in [((160, 300), true), ((60, 16), false)] {
+        let mut console = Console::new(world(), size.0, size.1);
+        console.database.rows.insert(Entity::UtilityEvent, Vec::new());
+        console.press("I");
+        console.hides("no tabs are shown here");
+        console.press("l");
+        assert_eq!(!console.text().contains("no tabs are shown here"), works, "{size:?}");
+    }
+}
+
+#[test]
 fn a_command_line_that_is_copied_from_a_screen_changes_nothing() {
     let mut console = Console::new(world(), 160, 50);
     for key in "1234567890FDRJPWIVLOBE".chars() {
@@ -429,7 +470,7 @@ fn marked_rows_are_exported_and_the_file_is_told() {
     let export = exports(&console)[0].clone();
     assert_eq!(export.only.as_deref(), Some(&["ep-000026", "ep-000028", "ep-000029"].map(RowKey::of_id)[..]));
     let ticket = console.model.context.exporting.expect("an export under way").0;
-    console.tell(Message::Reply(ticket, Reply::Exported(Ok((3, "/somewhere/out.jsonl".to_owned())))));
+    console.reply(ticket, Reply::Exported(Ok((3, "/somewhere/out.jsonl".to_owned()))));
     console.shows("3 rows written to /somewhere/out.jsonl");
 }
 
@@ -452,6 +493,7 @@ fn a_failed_read_is_a_card_and_the_rows_stay() {
         code: Some("57014".to_owned()),
         remedy: Some("narrow the filter".to_owned()),
         passes: false,
+        is_damage: false,
     };
     console.failure = Some(failure);
     console.press("r");
@@ -786,12 +828,29 @@ fn a_key_that_nothing_may_follow_says_so_in_full() {
 }
 
 #[test]
+fn what_the_database_lacks_is_not_offered() {
+    let mut database = world();
+    database.rows.remove(&Entity::UtilityEvent);
+    let mut console = Console::new(database, 160, 50);
+    console.press("2 t");
+    console.hides("Confirmed");
+    console.shows("made-up has no utility event");
+    console.press("c");
+    console.shows("Confirmed: made-up has no utility event");
+    console.hides("continues with it");
+    console.model.context.opened.fixed.insert((Entity::Episode, "parent_id"));
+    console.press("c");
+    console.hides("Link");
+    console.shows("Add feedback");
+}
+
+#[test]
 fn an_error_stands_in_no_key_s_way() {
     let mut console = Console::new(world(), 100, 30);
     console.press("2 @ '7d' enter");
     let (ticket, _) = super::fake::asked(&mut console, |request| matches!(request, Request::LookBack(_)));
     let failure = RequestFailure::new("The past could not be read", "the trail is broken", "look at R");
-    console.tell(Message::Reply(ticket, Reply::LookedBack(Err(failure))));
+    console.reply(ticket, Reply::LookedBack(Err(failure)));
     console.shows("the trail is broken");
     console.press("5");
     assert_eq!(console.model.crumbs().last().map(String::as_str), Some("feedback"));

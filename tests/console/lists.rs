@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use mnemoscope::console::core::zone::ShownZone;
-use mnemoscope::console::core::{Effect, Request, RequestFailure};
+use mnemoscope::console::core::{Effect, Message, Request, RequestFailure};
 use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::memory::Entity;
 use serde_json::json;
@@ -174,6 +174,48 @@ fn one_key_follows_what_is_written_and_pauses_it() {
     console.shows("1 new");
 }
 
+/// The line within the list that contains a text.
+fn listed(console: &mut Console, text: &str) -> String {
+    let within = |line: &String| line.starts_with('│') && line.contains(text);
+    let line = console.lines().into_iter().find(within).unwrap_or_else(|| panic!("{}", console.text()));
+    line.split("││").next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn columns_stay_where_they_are_until_the_list_is_read_again() {
+    for size in [(160, 40), (100, 40), (80, 24)] {
+        let mut console = Console::new(many(300), size.0, size.1);
+        console.press("2 space");
+        let before = listed(&mut console, "outcome  ");
+        assert!(!before.contains("fb"), "no episode has feedback: {before}");
+        written(&mut console, "new-1", 1);
+        let rows = console.database.rows.get_mut(&Entity::Episode).expect("episodes");
+        rows.last_mut().expect("it").set("feedback_score", json!(-0.5));
+        console.beat();
+        assert_eq!(console.id(), "new-1");
+        assert_eq!(listed(&mut console, "outcome  "), before);
+        assert!(listed(&mut console, "Written").contains('…'), "a longer title is cut\n{}", console.text());
+        console.press("G g");
+        assert_eq!(listed(&mut console, "outcome  "), before);
+        console.press("r");
+        let after = listed(&mut console, "outcome  ");
+        assert!(after.contains("fb"), "{after}");
+        console.shows("Written meanwhile new-1");
+    }
+}
+
+#[test]
+fn columns_are_settled_again_in_another_window() {
+    let mut console = Console::new(many(300), 160, 40);
+    console.press("2 space");
+    written(&mut console, "new-1", 1);
+    console.beat();
+    assert!(!listed(&mut console, "Written").contains("Written meanwhile new-1"));
+    console.tell(Message::Resize(150, 40));
+    console.draw();
+    assert!(listed(&mut console, "Written").contains("Written meanwhile new-1"));
+}
+
 #[test]
 fn more_than_are_counted_is_said() {
     let mut console = Console::new(many(300), 120, 40);
@@ -198,13 +240,13 @@ fn rows_that_others_change_and_delete_are_shown_as_they_are() {
     console.shows("row 9 of 300");
     let rows = console.database.rows.get_mut(&Entity::Episode).expect("episodes");
     for id in ["ep-000295", "ep-000291"] {
-        rows.iter_mut().find(|row| row.id() == id).expect("it").set("title", json!(format!("Renamed {id}")));
+        rows.iter_mut().find(|row| row.id() == id).expect("it").set("title", json!(id.replace("ep-", "Renamed ")));
     }
     deleted(&mut console, "ep-000294");
     written(&mut console, "new-1", 1);
     console.beat();
-    console.shows("Renamed ep-000295");
-    assert_eq!(console.model.history.here().row().expect("a row").text("title"), Some("Renamed ep-000291"));
+    console.shows("Renamed 000295");
+    assert_eq!(console.model.history.here().row().expect("a row").text("title"), Some("Renamed 000291"));
     console.hides("Task number 294");
     assert_eq!(console.id(), "ep-000291");
     console.shows("row 8 of ");

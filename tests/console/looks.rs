@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use mnemoscope::change::plan::ChangeDanger;
-use mnemoscope::console::core::change::{AppliedPlan, Refusal};
-use mnemoscope::console::core::{Effect, Message, Reply, Request};
+use mnemoscope::console::core::{AppliedPlan, Effect, Message, Refusal, Reply, Request};
 use mnemoscope::console::overlays::unlock::WriteState;
 use mnemoscope::memory::Entity;
 use mnemoscope::ui::{Depth, Glyphs, Look, Theme};
@@ -135,10 +134,7 @@ fn to_the_plan(console: &mut Console) {
     let changes = json!([{"entity": "feedback", "id": "fb-1",
         "before": {"kind": "rating", "rating": 2, "correction": "By date"},
         "after": {"kind": "thumbs_up", "rating": null, "correction": "By date, the newest first, and only those of October"}}]);
-    console.tell(Message::Reply(
-        ticket,
-        Reply::Planned(Ok(Box::new(plan("feedback.edit", ChangeDanger::Guarded, &changes)))),
-    ));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(plan("feedback.edit", ChangeDanger::Guarded, &changes)))));
     console.wait();
 }
 
@@ -162,10 +158,7 @@ fn conflict() {
         let message = "the rows are not what the plan read".to_owned();
         let rows = vec!["agent_feedback id = fb-1 was changed".to_owned()];
         let refusal = Refusal::Conflict { message, rows, now: vec![Some(theirs)] };
-        console.tell(Message::Reply(
-            request,
-            Reply::Applied(None, AppliedPlan { receipts: Vec::new(), refusal: Some(refusal) }),
-        ));
+        console.reply(request, Reply::Applied(None, AppliedPlan { receipts: Vec::new(), refusal: Some(refusal) }));
     });
 }
 
@@ -176,8 +169,7 @@ fn unlocking() {
         console.wait();
         console.press("U");
         let Some(Effect::Ask(ticket, Request::CheckWritable)) = console.asked.pop() else { panic!() };
-        console
-            .tell(Message::Reply(ticket, Reply::Writable(Ok(WriteState { audited: true, ..WriteState::default() }))));
+        console.reply(ticket, Reply::Writable(Ok(WriteState { audited: true, ..WriteState::default() })));
     });
 }
 
@@ -187,7 +179,7 @@ fn changes_made() {
         console.press("R");
         let Some(Effect::Ask(ticket, Request::LoadTrail(None))) = console.asked.pop() else { panic!() };
         let entries = vec![entry(3, "undo", Some(2)), entry(2, "feedback.edit", None), entry(1, "migrate", None)];
-        console.tell(Message::Reply(ticket, Reply::Trail(Ok(entries))));
+        console.reply(ticket, Reply::Trail(Ok(entries)));
         console.press("j");
     });
 }
@@ -222,20 +214,7 @@ fn picker() {
 #[test]
 fn ascii_pictures_hold_ascii_only() {
     for keys in [
-        "",
-        "2 j",
-        "2 enter l",
-        "2 j enter l*4",
-        "2 j enter l*5",
-        "4",
-        "O",
-        "L j",
-        "E",
-        "?",
-        ":",
-        "2 y",
-        "2 c",
-        "I",
+        "", "2 j", "2 enter l", "2 j enter l*4", "2 j enter l*5", "4", "O", "L j", "E", "?", ":", "2 y", "2 c", "I",
         "R",
     ] {
         let look = Look::new(Theme::dark().at(Depth::Mono), Glyphs::ascii());

@@ -3,7 +3,7 @@
 
 use mnemoscope::change::operation::{Operation, Pruning};
 use mnemoscope::change::plan::{ChangeDanger, Plan};
-use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
+use mnemoscope::console::core::{Effect, Reply, Request, RequestFailure, Ticket};
 use mnemoscope::memory::prune::PruneWindow;
 use serde_json::json;
 
@@ -43,7 +43,7 @@ fn asked(console: &mut Console) -> (Ticket, Pruning) {
 pub fn to_prune(console: &mut Console) {
     console.press("P");
     let (ticket, _) = asked(console);
-    console.tell(Message::Reply(ticket, Reply::Previewed(Ok(Box::new(preview())))));
+    console.reply(ticket, Reply::Previewed(Ok(Box::new(preview()))));
 }
 
 fn at_prune(mut console: Console) -> Console {
@@ -70,9 +70,9 @@ fn each_step_of_a_rule_is_counted_anew_and_only_the_last_counts() {
     assert_eq!((rules.window, rules.keep_diverse), (PruneWindow::Own, true));
     let mut empty = preview();
     (empty.changes, empty.changes_total) = (Vec::new(), 0);
-    console.tell(Message::Reply(first, Reply::Previewed(Ok(Box::new(empty.clone())))));
+    console.reply(first, Reply::Previewed(Ok(Box::new(empty.clone()))));
     console.shows("counting");
-    console.tell(Message::Reply(second, Reply::Previewed(Ok(Box::new(empty)))));
+    console.reply(second, Reply::Previewed(Ok(Box::new(empty))));
     console.shows("These rules remove no case");
     console.press("h");
     let (_, rules) = asked(&mut console);
@@ -110,7 +110,7 @@ fn the_rules_are_proposed_as_they_stand_and_their_command_is_copied() {
         ..Pruning::default()
     };
     assert_eq!(operation, Operation::Prune(rules));
-    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(preview())))));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(preview()))));
     console.shows("Prune banks");
     assert!(!console.asked.iter().any(|effect| matches!(effect, Effect::Ask(_, Request::Apply { .. }))));
 }
@@ -127,8 +127,8 @@ fn nothing_is_pruned_while_it_is_locked_and_a_failure_is_told() {
     console.shows("U unlocks");
     console.press("l");
     let (ticket, _) = asked(&mut console);
-    let failure = RequestFailure::new("Prune banks: not done", "it is view-only", "migrate it");
-    console.tell(Message::Reply(ticket, Reply::Previewed(Err(failure))));
+    let failure = RequestFailure::new("Not done: Prune banks", "it is view-only", "migrate it");
+    console.reply(ticket, Reply::Previewed(Err(failure)));
     console.shows("it is view-only");
     console.press("r");
     asked(&mut console);
@@ -141,10 +141,7 @@ fn cases_are_held_back_and_let_go_by_two_keys() {
     let (ticket, operation) = planned(&mut console);
     let Operation::Quarantine { cases } = operation else { panic!("{operation:?}") };
     assert_eq!(cases.len(), 1);
-    console.tell(Message::Reply(
-        ticket,
-        Reply::Planned(Ok(Box::new(plan("quarantine", ChangeDanger::Guarded, &json!([]))))),
-    ));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(plan("quarantine", ChangeDanger::Guarded, &json!([]))))));
     console.press("esc v j v c Q");
     let (_, operation) = planned(&mut console);
     let Operation::Release { cases } = operation else { panic!("{operation:?}") };
@@ -157,7 +154,7 @@ fn the_rules_are_narrowed_to_whom_the_selected_row_belongs_to() {
     console.press("8 P");
     let (ticket, rules) = asked(&mut console);
     assert_eq!(rules, Pruning::default());
-    console.tell(Message::Reply(ticket, Reply::Previewed(Ok(Box::new(preview())))));
+    console.reply(ticket, Reply::Previewed(Ok(Box::new(preview()))));
     console.shows("only this person");
     console.shows("none is selected");
     console.press("j j j j j l");

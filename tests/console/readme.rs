@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use mnemoscope::console::core::command::{COMMANDS, CommandId, CommandScope, ConsoleCommand};
 use mnemoscope::console::core::key_map::slug;
+use mnemoscope::console::core::{COMMANDS, CommandId, CommandScope, ConsoleCommand};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/keys.md");
 const BEGIN: &str = "<!-- keys:begin -->";

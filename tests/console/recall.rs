@@ -254,14 +254,14 @@ fn the_latest_question_wins_and_esc_stops_it() {
     console.holding = true;
     console.press("/ 'first' enter");
     let (first, _) = asked(&console).unwrap();
-    console.tell(Message::Reply(first, Reply::Recalling("requesting the vector of the text")));
+    console.reply(first, Reply::Recalling("requesting the vector of the text"));
     console.shows("requesting the vector of the text");
     console.press("+");
     let (second, inquiry) = asked(&console).unwrap();
     assert_eq!(inquiry.k, Some(5));
     assert!(console.held.contains(&Effect::Cancel(first)), "the older one is stopped");
     let late = RequestFailure::new("late", "", "");
-    console.tell(Message::Reply(first, Reply::Recalled(Err(late))));
+    console.reply(first, Reply::Recalled(Err(late)));
     console.hides("late");
     console.press("esc");
     assert!(console.held.contains(&Effect::Cancel(second)));
@@ -353,7 +353,7 @@ fn a_change_asks_again_and_the_same_row_stays_selected() {
     let stale = console.model.at::<RecallScreen>().unwrap().left.is_stale();
     assert!(stale, "until then what was found stays, dimmed");
     let answer = recalled(&console.database, &inquiry, "2026-02-04T11:00:00.000000Z");
-    console.tell(Message::Reply(ticket, Reply::Recalled(Ok(answer))));
+    console.reply(ticket, Reply::Recalled(Ok(answer)));
     assert_eq!(console.id(), before);
 }
 
@@ -393,7 +393,7 @@ fn what_vectors_came_to_is_said() {
     let mut answer = recalled(&console.database, &inquiry, "2026-02-04T11:00:00.000000Z");
     let tally = VectorTally { rows: 9, compared: 4, missing: 2, no_direction: 1, other_dimensions: 1, unreadable: 1 };
     (answer.0.used, answer.0.compared, answer.0.words_by) = ("vector", Some((tally, ComparedBy::Memory)), None);
-    console.tell(Message::Reply(ticket, Reply::Recalled(Ok(answer))));
+    console.reply(ticket, Reply::Recalled(Ok(answer)));
     console.shows("kept in memory");
     console.shows("4 of 9 rows, 2 have none, 1 has no direction");
     console.shows("1 is unreadable");

@@ -1,7 +1,7 @@
 //! Replay: a topic or what is around an episode in order of time, with parents that are suggested and linked by a plan.
 
 use mnemoscope::change::operation::Operation;
-use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
+use mnemoscope::console::core::{Effect, Reply, Request, RequestFailure, Ticket};
 use mnemoscope::console::screens::replay::{ReplayStep, ReplaySubject, ReplayedTopic};
 use mnemoscope::memory::{Entity, Row};
 use mnemoscope::recall::parents::Suggestion;
@@ -73,7 +73,7 @@ fn replayed(mut console: Console) -> Console {
     let (ticket, about, limit) = asked(&mut console);
     assert_eq!((about, limit), (ReplaySubject::Topic("invoices".into()), 10));
     console.shows("Reading");
-    console.tell(Message::Reply(ticket, Reply::Replayed(Ok(Box::new(told())))));
+    console.reply(ticket, Reply::Replayed(Ok(Box::new(told()))));
     console
 }
 
@@ -116,7 +116,7 @@ fn an_episode_is_replayed_with_what_is_around_it() {
     console.press("2 V");
     let (ticket, about, _) = asked(&mut console);
     assert_eq!(about, ReplaySubject::Episode("ep-2".into()));
-    console.tell(Message::Reply(ticket, Reply::Replayed(Ok(Box::new(told())))));
+    console.reply(ticket, Reply::Replayed(Ok(Box::new(told()))));
     console.shows("replay around an episode of invoices");
     // It is the selected one among them.
     assert_eq!(console.id(), "ep-2");
@@ -137,18 +137,18 @@ fn more_and_fewer_and_another_topic_ask_anew() {
     console.press("-");
     let (_, _, limit) = asked(&mut console);
     assert_eq!(limit, 10);
-    console.tell(Message::Reply(
+    console.reply(
         first,
         Reply::Replayed(Err(RequestFailure::new("The topic was not replayed", "too late", "never mind"))),
-    ));
+    );
     console.hides("too late");
     console.press("/ ctrl-u 'stock' enter");
     let (ticket, about, _) = asked(&mut console);
     assert_eq!(about, ReplaySubject::Topic("stock".into()));
-    console.tell(Message::Reply(
+    console.reply(
         ticket,
         Reply::Replayed(Ok(Box::new(ReplayedTopic { topic: "stock".into(), ..ReplayedTopic::default() }))),
-    ));
+    );
     console.shows("No episode matches");
     console.press("enter");
     console.shows("Topic to replay");

@@ -3,8 +3,7 @@
 use mnemoscope::change::operation::Operation;
 use mnemoscope::change::plan::ChangeDanger;
 use mnemoscope::change::plan::migration::PendingMigration;
-use mnemoscope::console::core::change::AppliedPlan;
-use mnemoscope::console::core::{Effect, Message, Proposal, Reply, Request, Ticket};
+use mnemoscope::console::core::{AppliedPlan, Effect, Proposal, Reply, Request, Ticket};
 use mnemoscope::console::overlays::unlock::WriteState;
 use mnemoscope::job::plan::{JobReceipt, JobState};
 use mnemoscope::memory::utility::Signal;
@@ -48,7 +47,7 @@ fn a_change_that_was_undone_is_in_no_script_and_neither_is_its_undo() {
         entry(4, "signal", None),
         entry(2, "signal", None),
     ];
-    console.tell(Message::Reply(ticket, Reply::Trail(Ok(entries))));
+    console.reply(ticket, Reply::Trail(Ok(entries)));
     console.press("j u");
     assert_eq!(carried_out(&mut console, ChangeDanger::Guarded, 7), Operation::Undo { seq: 5 });
     let lines = script(&mut console);
@@ -57,7 +56,7 @@ fn a_change_that_was_undone_is_in_no_script_and_neither_is_its_undo() {
     console.press("Z");
     let (ticket, proposal) = proposed(&mut console);
     assert_eq!(proposal, Proposal::from(Operation::Undo { seq: 6 }));
-    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("undo", ChangeDanger::Guarded, &removal()))))));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(plan("undo", ChangeDanger::Guarded, &removal())))));
     console.wait();
     console.press("esc");
 }
@@ -70,7 +69,7 @@ fn the_undo_of_an_earlier_change_is_only_told_of_in_a_script() {
     console.press("R");
     let (ticket, _) = asked(&mut console, |request| matches!(request, Request::LoadTrail(None)));
     let entries = vec![entry(4, "signal", None), entry(2, "signal", None)];
-    console.tell(Message::Reply(ticket, Reply::Trail(Ok(entries))));
+    console.reply(ticket, Reply::Trail(Ok(entries)));
     console.press("j u");
     assert_eq!(carried_out(&mut console, ChangeDanger::Guarded, 5), Operation::Undo { seq: 2 });
     let lines = script(&mut console);
@@ -84,7 +83,7 @@ fn job_ends(console: &mut Console, ticket: Ticket, state: JobState, written: Vec
     let mut done: JobReceipt = *job_receipt(if state == JobState::Succeeded { "applied" } else { state.word() });
     done.receipt.undo = Some("mnemoscope undo 8 --apply".to_owned());
     (done.job, done.written) = (progress(state, 1_000), written);
-    console.tell(Message::Reply(ticket, Reply::JobEnded(Ok(Box::new(done)))));
+    console.reply(ticket, Reply::JobEnded(Ok(Box::new(done))));
     console.wait();
 }
 
@@ -96,12 +95,12 @@ fn a_job_is_undone_as_the_last_change_and_is_a_line_of_the_script() {
     console.press("Z");
     let (ticket, proposal) = proposed(&mut console);
     assert_eq!(proposal, Proposal::Changes(vec![Operation::Undo { seq: 9 }, Operation::Undo { seq: 7 }]));
-    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("undo", ChangeDanger::Guarded, &removal()))))));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(plan("undo", ChangeDanger::Guarded, &removal())))));
     console.wait();
     console.press("A");
     let (request, _, reason) = changes::applied(&mut console);
     let receipts = vec![(0, receipt("undo", 10)), (1, receipt("undo", 11))];
-    console.tell(Message::Reply(request, Reply::Applied(reason, AppliedPlan { receipts, refusal: None })));
+    console.reply(request, Reply::Applied(reason, AppliedPlan { receipts, refusal: None }));
     console.hides("Z undo");
     console.press("y r");
     console.shows("no change of this session is left");
@@ -138,12 +137,12 @@ fn migrations_are_in_the_script() {
         ..PendingMigration::default()
     };
     let writable = WriteState { pending: vec![pending], ..WriteState::default() };
-    console.tell(Message::Reply(ticket, Reply::Writable(Ok(writable))));
+    console.reply(ticket, Reply::Writable(Ok(writable)));
     console.wait();
     console.press("A");
     let (ticket, _) = asked(&mut console, |request| matches!(request, Request::Migrate(_)));
     let opened = Box::new(console.model.context.opened.clone());
-    console.tell(Message::Reply(ticket, Reply::Migrated(Ok((vec!["0001_audit".to_owned()], opened)))));
+    console.reply(ticket, Reply::Migrated(Ok((vec!["0001_audit".to_owned()], opened))));
     assert_eq!(script(&mut console), ["migrate --apply"]);
     console.press("Z");
     console.shows("nothing that was done in this session can be undone");
@@ -156,7 +155,7 @@ fn an_erasure_is_told_to_be_left_out_of_the_script_and_is_not_undone() {
     console.wait();
     console.press(&format!("'{id}' enter"));
     let (ticket, ..) = erase::runs(&mut console).expect("it is asked for");
-    console.tell(Message::Reply(ticket, Reply::Erased(Ok(Box::new(erase::outcome("verified"))))));
+    console.reply(ticket, Reply::Erased(Ok(Box::new(erase::outcome("verified")))));
     console.wait();
     console.press("y r");
     console.shows("this session only erased a person");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use mnemoscope::change::operation::{Operation, TRAINING_SEED};
-use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure};
+use mnemoscope::console::core::{Effect, Reply, Request, RequestFailure};
 use mnemoscope::console::screens::study::{StudyAnswer, StudyQuestion};
 use mnemoscope::memory::Entity;
 use mnemoscope::recall::judge::latency::{AccessTally, TimedAccess};
@@ -308,11 +308,11 @@ fn another_selection_stops_what_was_asked() {
         panic!("{asked:?}")
     };
     assert_eq!(id, "ag-2");
-    console.tell(Message::Reply(*ticket, Reply::Told(Entity::CanvasEvent, 4_000)));
+    console.reply(*ticket, Reply::Told(Entity::CanvasEvent, 4_000));
     console.shows("canvas event rows: 4,000");
     console.press("j");
     assert!(console.held.contains(&Effect::Cancel(*ticket)), "nobody waits for the first any more");
-    console.tell(Message::Reply(*ticket, Reply::Answer(Ok(answer(&StudyQuestion::Agents)))));
+    console.reply(*ticket, Reply::Answer(Ok(answer(&StudyQuestion::Agents))));
     console.holding = false;
     console.answer();
     console.shows("all agents");
@@ -395,7 +395,7 @@ fn what_the_database_does_not_hold_is_said_calmly_and_nothing_is_read() {
 
 #[test]
 fn the_first_policy_of_a_bank_is_trained_from_the_bank() {
-    let mut database = world();
+    let mut database = learned();
     let bank = row(Entity::Profile, &[("id", json!("bank-1")), ("user_id", json!("ada@example.org"))]);
     database.rows.insert(Entity::Profile, vec![bank]);
     let mut console = Console::new(database, 180, 48);

@@ -34,10 +34,10 @@ fn at_tables(mut console: Console) -> Console {
     console.press("B");
     let (ticket, _) = asked(&mut console, |request| *request == Request::LoadTables);
     let closed = TableEntry { unread: Some("your role may not read it".to_owned()), ..entry("wages", 3) };
-    console.tell(Message::Reply(ticket, Reply::Tables(Ok(vec![entry("notes", 1_234), closed]))));
+    console.reply(ticket, Reply::Tables(Ok(vec![entry("notes", 1_234), closed])));
     let (ticket, request) = asked(&mut console, |request| matches!(request, Request::LoadTableRows(..)));
     assert_eq!(request, Request::LoadTableRows("notes".to_owned(), None));
-    console.tell(Message::Reply(ticket, Reply::TableRows(Ok(page(0, Some("c1"))))));
+    console.reply(ticket, Reply::TableRows(Ok(page(0, Some("c1")))));
     console.draw();
     console
 }
@@ -60,7 +60,7 @@ fn where_there_are_no_tables_no_rows_are_awaited() {
     let mut console = Console::new(world(), 100, 30);
     console.press("B");
     let (ticket, _) = asked(&mut console, |request| *request == Request::LoadTables);
-    console.tell(Message::Reply(ticket, Reply::Tables(Ok(Vec::new()))));
+    console.reply(ticket, Reply::Tables(Ok(Vec::new())));
     console.shows("There are no tables here");
     console.shows("creates the memory tables");
     console.hides("draft a layout");
@@ -79,13 +79,13 @@ fn the_growth_of_a_table_stands_below_its_rows() {
         growth.add(Some(day), rows);
     }
     growth.add(None, 2);
-    console.tell(Message::Reply(ticket, Reply::Grown(Ok(Ok(growth)))));
+    console.reply(ticket, Reply::Grown(Ok(Ok(growth))));
     console.shows("memories a week, 2026-01-05 to 2026-02-02: at most 1,200, 2 without a time");
     console.tell(Message::Resize(200, 50));
     console.shows("1.2k");
     let mut console = at_tables(Console::new(world(), 60, 20));
     let (ticket, _) = asked(&mut console, |request| matches!(request, Request::LoadGrowth(_)));
-    console.tell(Message::Reply(ticket, Reply::Grown(Ok(Err("subject has no time of creation".to_owned())))));
+    console.reply(ticket, Reply::Grown(Ok(Err("subject has no time of creation".to_owned()))));
     console.shows("subject has no time of creation");
 }
 
@@ -95,7 +95,7 @@ fn rows_are_read_on_as_somebody_comes_near_their_end() {
     console.press("tab j*35");
     let (ticket, request) = asked(&mut console, |request| matches!(request, Request::LoadTableRows(..)));
     assert_eq!(request, Request::LoadTableRows("notes".to_owned(), Some("c1".to_owned())));
-    console.tell(Message::Reply(ticket, Reply::TableRows(Ok(page(50, None)))));
+    console.reply(ticket, Reply::TableRows(Ok(page(50, None))));
     console.press("j*40");
     console.shows("note 75");
     console.press("l");
@@ -114,7 +114,7 @@ fn a_layout_is_drafted_and_opened_in_the_editor() {
     let (ticket, _) = asked(&mut console, |request| *request == Request::DraftLayout);
     console.press("o");
     console.shows("a draft is being made");
-    console.tell(Message::Reply(ticket, Reply::Drafted(Ok("[layout]".to_owned()))));
+    console.reply(ticket, Reply::Drafted(Ok("[layout]".to_owned())));
     assert!(console.asked.contains(&Effect::Edit("toml", "[layout]".to_owned())), "{:?}", console.asked);
     console.tell(Message::Viewed(Ok(EditorEnd::Kept("/tmp/draft.toml".to_owned()))));
     console.shows("It is in /tmp/draft.toml");
@@ -124,7 +124,7 @@ fn a_layout_is_drafted_and_opened_in_the_editor() {
     console.press("o");
     let (ticket, _) = asked(&mut console, |request| *request == Request::DraftLayout);
     let failure = RequestFailure::new("No layout was drafted", "there are no tables", "write one by hand");
-    console.tell(Message::Reply(ticket, Reply::Drafted(Err(failure))));
+    console.reply(ticket, Reply::Drafted(Err(failure)));
     console.shows("there are no tables");
 }
 

@@ -6,9 +6,8 @@ use mnemoscope::change::plan::ChangeDanger;
 use mnemoscope::change::plan::migration::PendingMigration;
 use mnemoscope::change::plan::past::Moment;
 use mnemoscope::change::plan::trail::{EntryFacts, ListedEntry};
-use mnemoscope::console::core::change::AppliedPlan;
 use mnemoscope::console::core::request::{KnownDatabase, TriedDatabase};
-use mnemoscope::console::core::{Effect, Message, Proposal, Reply, Request, Ticket};
+use mnemoscope::console::core::{AppliedPlan, Effect, Proposal, Reply, Request, Ticket};
 use mnemoscope::console::screens::browse::ListScreen;
 use mnemoscope::console::screens::migrations::{MigrationItem, MigrationList, MigrationStanding};
 use mnemoscope::console::screens::recall::RecallScreen;
@@ -19,7 +18,7 @@ use serde_json::json;
 
 use super::changes::{applied, plan, planned, proposed, receipt, removal, unlocked};
 use super::erase;
-use super::fake::Console;
+use super::fake::{Console, asked};
 use super::jobs::{offers, progress};
 use super::prune::to_prune;
 
@@ -59,16 +58,11 @@ impl Task {
     }
 
     fn asked(&mut self, wanted: impl Fn(&Request) -> bool) -> (Ticket, Request) {
-        let found = |effect: &Effect| matches!(effect, Effect::Ask(_, request) if wanted(request));
-        let at = self.console.asked.iter().rposition(found).unwrap_or_else(|| panic!("{:?}", self.console.asked));
-        match self.console.asked.remove(at) {
-            Effect::Ask(ticket, request) => (ticket, request),
-            other => panic!("{other:?}"),
-        }
+        asked(&mut self.console, wanted)
     }
 
     fn tell(&mut self, ticket: Ticket, reply: Reply) {
-        self.console.tell(Message::Reply(ticket, reply));
+        self.console.reply(ticket, reply);
         self.console.wait();
     }
 

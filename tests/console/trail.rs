@@ -1,16 +1,12 @@
 //! Checking the audit trail in the console: the chain is walked, and is whole or broken.
 
 use mnemoscope::change::plan::trail::{AuditFault, AuditVerdict};
-use mnemoscope::console::core::{Effect, Message, Reply, Request, RequestFailure, Ticket};
+use mnemoscope::console::core::{Effect, Reply, Request, RequestFailure, Ticket};
 
-use super::fake::{Console, world};
+use super::fake::{Console, oldest_asked, world};
 
 fn asked(console: &mut Console) -> Ticket {
-    let at = console.asked.iter().position(|effect| matches!(effect, Effect::Ask(_, Request::VerifyTrail)));
-    match console.asked.remove(at.expect("the trail is walked")) {
-        Effect::Ask(ticket, _) => ticket,
-        other => panic!("{other:?}"),
-    }
+    oldest_asked(console, |request| *request == Request::VerifyTrail).0
 }
 
 fn verdict(faults: Vec<AuditFault>) -> AuditVerdict {
@@ -36,9 +32,9 @@ fn a_whole_trail_is_green_after_it_was_walked() {
     let mut console = Console::new(world(), 120, 30);
     console.press("C");
     let ticket = asked(&mut console);
-    console.tell(Message::Reply(ticket, Reply::WalkingTrail(12_000)));
+    console.reply(ticket, Reply::WalkingTrail(12_000));
     console.shows("12,000 entries read");
-    console.tell(Message::Reply(ticket, Reply::TrailVerified(Ok(Box::new(verdict(Vec::new()))))));
+    console.reply(ticket, Reply::TrailVerified(Ok(Box::new(verdict(Vec::new())))));
     console.shows("the chain is whole");
     console.shows("entry 17");
     console.shows("could be removed unnoticed");
@@ -57,7 +53,7 @@ fn a_broken_link_is_shown_with_the_entry_where_it_breaks() {
     console.press("C");
     let ticket = asked(&mut console);
     let faults = vec![fault(4, "edited_entry"), fault(9, "wrong_previous")];
-    console.tell(Message::Reply(ticket, Reply::TrailVerified(Ok(Box::new(verdict(faults))))));
+    console.reply(ticket, Reply::TrailVerified(Ok(Box::new(verdict(faults)))));
     console.shows("the chain is broken at entry 4");
     console.shows("entry 9 was changed after it was written");
     console.press("j j j k");
@@ -70,7 +66,7 @@ fn without_a_trail_the_card_says_what_would_help() {
     console.press("C");
     let ticket = asked(&mut console);
     let failure = RequestFailure::absent("No audit trail yet", "there is no audit trail yet", "U adds it");
-    console.tell(Message::Reply(ticket, Reply::TrailVerified(Err(failure))));
+    console.reply(ticket, Reply::TrailVerified(Err(failure)));
     console.shows("there is no audit trail yet");
     console.hides("try again");
     console.hides("✗");

@@ -2,8 +2,7 @@
 
 use mnemoscope::change::operation::{FeedbackFields, Operation, SeenFeedback};
 use mnemoscope::change::plan::ChangeDanger;
-use mnemoscope::console::core::change::{AppliedPlan, Refusal};
-use mnemoscope::console::core::{Effect, Message, Proposal, Reply, Request};
+use mnemoscope::console::core::{AppliedPlan, Effect, Message, Proposal, Refusal, Reply, Request};
 use mnemoscope::console::overlays::Overlay;
 use mnemoscope::memory::Entity;
 use mnemoscope::memory::utility::Signal;
@@ -21,14 +20,14 @@ fn edit(id: &str, set: &Value, seen: &Value) -> Operation {
 /// Plans, confirms and applies what was asked for, as change number `seq`.
 pub fn carried_out(console: &mut Console, danger: ChangeDanger, seq: i64) -> Operation {
     let (ticket, operation) = planned(console);
-    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(plan("feedback.edit", danger, &removal()))))));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(plan("feedback.edit", danger, &removal())))));
     if danger > ChangeDanger::Safe {
         console.wait();
         console.press("A");
     }
     let (request, _, reason) = applied(console);
     let done = AppliedPlan { receipts: vec![(0, receipt("feedback.edit", seq))], refusal: None };
-    console.tell(Message::Reply(request, Reply::Applied(reason, done)));
+    console.reply(request, Reply::Applied(reason, done));
     console.draw();
     console.wait();
     operation
@@ -141,12 +140,12 @@ fn the_inbox_shows_the_conversation_and_what_each_verdict_would_do() {
     assert_eq!(operation, corrected());
     let changes = json!([{"entity": "episode", "id": "ep-1", "before": {"utility": 0.6}, "after": {"utility": 0.55}}]);
     let told = plan("signal", ChangeDanger::Safe, &changes);
-    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(told)))));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(told))));
     console.shows("0.55");
     let Some(Effect::Ask(ahead, Request::WhatIf { planned, .. })) = console.asked.pop() else { panic!() };
     assert_eq!(planned, ticket, "recall is looked at by the same plan");
     let found = mnemoscope::recall::what_if::WhatIf { situations: 8, changed: 0, complete: true, ..Default::default() };
-    console.tell(Message::Reply(ahead, Reply::LookedAhead(Ok(Box::new(found)))));
+    console.reply(ahead, Reply::LookedAhead(Ok(Box::new(found))));
     console.shows("Nothing in 8 sampled situations changes");
     // Another verdict is another plan, and nobody waits for the one before.
     console.press("l l");
@@ -182,10 +181,7 @@ fn a_verdict_that_is_not_confirmed_is_none() {
     let mut console = inbox(160, 50);
     console.press("d");
     let (ticket, _) = planned(&mut console);
-    console.tell(Message::Reply(
-        ticket,
-        Reply::Planned(Ok(Box::new(plan("feedback.remove", ChangeDanger::Guarded, &removal())))),
-    ));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(plan("feedback.remove", ChangeDanger::Guarded, &removal())))));
     console.press("enter");
     console.shows("0 of 2 looked at");
     console.wait();
@@ -243,10 +239,7 @@ fn feedback_is_edited_in_a_form_that_stays_until_it_is_done() {
     let seen = json!({"correction": "Please sort them by date", "kind": "comment", "rating": null});
     let set = json!({"correction": correction, "kind": "rating", "rating": 4});
     assert_eq!(operation, edit("fb-2", &set, &seen));
-    console.tell(Message::Reply(
-        ticket,
-        Reply::Planned(Ok(Box::new(plan("feedback.edit", ChangeDanger::Guarded, &removal())))),
-    ));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(plan("feedback.edit", ChangeDanger::Guarded, &removal())))));
     console.press("enter");
     console.shows("Edit feedback fb-2");
     console.press("ctrl-s");
@@ -287,10 +280,7 @@ fn any_row_is_edited_in_a_form_and_only_what_differs_is_set() {
         let (ticket, operation) = planned(&mut console);
         let instead_of = json!({"topic": "invoices"}).as_object().expect("an object").clone();
         assert_eq!(operation, Operation::Edit { entity: Entity::Episode, id: "ep-1".to_owned(), set, instead_of });
-        console.tell(Message::Reply(
-            ticket,
-            Reply::Planned(Ok(Box::new(plan("edit", ChangeDanger::Guarded, &removal())))),
-        ));
+        console.reply(ticket, Reply::Planned(Ok(Box::new(plan("edit", ChangeDanger::Guarded, &removal())))));
         console.press("esc");
         console.shows("Edit episode Reconcile");
         // What was written is not thrown away unasked, and any other key continues with it.
@@ -399,7 +389,7 @@ fn a_parent_is_searched_for_and_chosen() {
     assert_eq!(operation, Operation::Link { child: "ep-2".to_owned(), parent: "ep-1".to_owned() });
     let failure =
         mnemoscope::console::core::RequestFailure::new("Link", "this would create a cycle: ep-2 -> ep-1 -> ep-2", "");
-    console.tell(Message::Reply(ticket, Reply::Planned(Err(Refusal::Failed(failure)))));
+    console.reply(ticket, Reply::Planned(Err(Refusal::Failed(failure))));
     console.shows("ep-2 -> ep-1 -> ep-2");
     console.press("enter");
     console.shows("Parent of Book the missing invoices");
@@ -423,10 +413,7 @@ fn a_conflict_shows_three_sides_and_can_be_planned_again() {
     let (ticket, _) = planned(&mut console);
     let changes = json!([{"entity": "feedback", "id": "fb-1",
         "before": {"kind": "rating", "rating": 2}, "after": {"kind": "rating", "rating": 4}}]);
-    console.tell(Message::Reply(
-        ticket,
-        Reply::Planned(Ok(Box::new(plan("feedback.edit", ChangeDanger::Guarded, &changes)))),
-    ));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(plan("feedback.edit", ChangeDanger::Guarded, &changes)))));
     console.wait();
     console.press("A");
     let (request, ..) = applied(&mut console);
@@ -434,10 +421,7 @@ fn a_conflict_shows_three_sides_and_can_be_planned_again() {
     theirs.set("rating", json!(1));
     let message = "the rows are not what the plan read".to_owned();
     let refusal = Refusal::Conflict { message, rows: vec!["agent_feedback fb-1".to_owned()], now: vec![Some(theirs)] };
-    console.tell(Message::Reply(
-        request,
-        Reply::Applied(None, AppliedPlan { receipts: Vec::new(), refusal: Some(refusal) }),
-    ));
+    console.reply(request, Reply::Applied(None, AppliedPlan { receipts: Vec::new(), refusal: Some(refusal) }));
     for word in ["before", "yours", "theirs", "rating", "2", "4", "1", "agent_feedback fb-1"] {
         console.shows(word);
     }
@@ -450,11 +434,8 @@ fn of_marked_rows_those_with_nothing_to_do_are_left_out() {
     let mut console = unlocked(160, 50);
     console.press("5 v*2 c d");
     let (ticket, _) = proposed(&mut console);
-    console.tell(Message::Reply(ticket, Reply::NothingToDo(vec![0])));
-    console.tell(Message::Reply(
-        ticket,
-        Reply::Planned(Ok(Box::new(plan("feedback.remove", ChangeDanger::Guarded, &removal())))),
-    ));
+    console.reply(ticket, Reply::NothingToDo(vec![0]));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(plan("feedback.remove", ChangeDanger::Guarded, &removal())))));
     console.wait();
     console.shows("A apply");
     console.hides("and 1 more");
@@ -472,10 +453,7 @@ fn marked_rows_are_changed_with_one_confirmation() {
     console.press("5 v*2 c d");
     let (ticket, proposal) = proposed(&mut console);
     assert_eq!(proposal, Proposal::Changes(vec![remove_feedback("fb-1"), remove_feedback("fb-2")]));
-    console.tell(Message::Reply(
-        ticket,
-        Reply::Planned(Ok(Box::new(plan("feedback.remove", ChangeDanger::Guarded, &removal())))),
-    ));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(plan("feedback.remove", ChangeDanger::Guarded, &removal())))));
     console.wait();
     console.shows("and 1 more");
     console.press("y c");
@@ -489,10 +467,7 @@ fn marked_rows_are_changed_with_one_confirmation() {
     let failure =
         mnemoscope::console::core::RequestFailure::new("Remove feedback fb-2", "the row is gone", "look again");
     let receipts = vec![(0, receipt("feedback.remove", 5))];
-    console.tell(Message::Reply(
-        request,
-        Reply::Applied(None, AppliedPlan { receipts, refusal: Some(Refusal::Failed(failure)) }),
-    ));
+    console.reply(request, Reply::Applied(None, AppliedPlan { receipts, refusal: Some(Refusal::Failed(failure)) }));
     console.shows("the row is gone");
     assert!(matches!(console.model.overlays.last(), Some(Overlay::Failure(_))));
     console.press("enter");
@@ -564,7 +539,7 @@ fn a_long_title_never_pushes_out_how_dangerous_a_change_is() {
     console.press("2 j c e tab 'x' ctrl-s");
     let (ticket, _) = planned(&mut console);
     let planned = plan("edit", ChangeDanger::Guarded, &removal());
-    console.tell(Message::Reply(ticket, Reply::Planned(Ok(Box::new(planned)))));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(planned))));
     console.shows("Edit episode Reconcile");
     console.shows("guarded");
 }

@@ -62,10 +62,7 @@ pub fn found() -> WhatIf {
 pub fn asked_to_remove(mut console: Console) -> (Console, Ticket) {
     console.press("5 j c d");
     let (ticket, _) = planned(&mut console);
-    console.tell(Message::Reply(
-        ticket,
-        Reply::Planned(Ok(Box::new(plan("feedback.remove", ChangeDanger::Guarded, &removal())))),
-    ));
+    console.reply(ticket, Reply::Planned(Ok(Box::new(plan("feedback.remove", ChangeDanger::Guarded, &removal())))));
     (console, ticket)
 }
 
@@ -76,9 +73,9 @@ fn it_is_looked_at_with_the_plan_and_shown_in_it() {
     console.shows("checking recent situations");
     let (ticket, of, patient) = looked(&mut console);
     assert_eq!((of, patient), (plan, false));
-    console.tell(Message::Reply(ticket, Reply::LookingAhead(3)));
+    console.reply(ticket, Reply::LookingAhead(3));
     console.shows("3 situations checked so far");
-    console.tell(Message::Reply(ticket, Reply::LookedAhead(Ok(Box::new(found())))));
+    console.reply(ticket, Reply::LookedAhead(Ok(Box::new(found()))));
     for shown in [
         "1 of 8 sampled situations is answered differently (41 ms)",
         "in Plan the move",
@@ -101,7 +98,7 @@ fn nothing_is_said_plainly() {
     let (mut console, _) = asked_to_remove(unlocked(120, 45));
     let (ticket, ..) = looked(&mut console);
     let nothing = WhatIf { situations: 8, complete: true, ..WhatIf::default() };
-    console.tell(Message::Reply(ticket, Reply::LookedAhead(Ok(Box::new(nothing)))));
+    console.reply(ticket, Reply::LookedAhead(Ok(Box::new(nothing))));
     console.shows("Nothing in 8 sampled situations changes");
 }
 
@@ -110,10 +107,10 @@ fn a_look_that_could_tell_nothing_takes_its_time_by_itself() {
     let (mut console, plan) = asked_to_remove(unlocked(120, 45));
     let (ticket, ..) = looked(&mut console);
     let cut = WhatIf { stopped: true, ..WhatIf::default() };
-    console.tell(Message::Reply(ticket, Reply::LookedAhead(Ok(Box::new(cut.clone())))));
+    console.reply(ticket, Reply::LookedAhead(Ok(Box::new(cut.clone()))));
     let (ticket, of, patient) = looked(&mut console);
     assert_eq!((of, patient), (plan, true));
-    console.tell(Message::Reply(ticket, Reply::LookedAhead(Ok(Box::new(cut)))));
+    console.reply(ticket, Reply::LookedAhead(Ok(Box::new(cut))));
     console.shows("No situation could be checked in the time");
     console.hides("looks longer");
 }
@@ -125,7 +122,7 @@ fn the_answer_is_not_waited_for() {
     console.wait();
     console.press("A");
     let _ = applied(&mut console);
-    console.tell(Message::Reply(ticket, Reply::LookedAhead(Ok(Box::new(found())))));
+    console.reply(ticket, Reply::LookedAhead(Ok(Box::new(found()))));
     console.hides("Recall would change");
 }
 
@@ -147,16 +144,16 @@ fn what_was_cut_short_is_looked_at_longer_on_request() {
         "it is still being looked at"
     );
     let cut = WhatIf { situations: 2, stopped: true, notes: vec!["stopped after 2 situations".into()], ..found() };
-    console.tell(Message::Reply(ticket, Reply::LookedAhead(Ok(Box::new(cut)))));
+    console.reply(ticket, Reply::LookedAhead(Ok(Box::new(cut))));
     console.shows("+ looks longer");
     console.press("+");
     let (again, of, patient) = looked(&mut console);
     assert_eq!((of, patient), (plan, true));
     // An answer to the first question changes nothing any more.
-    console.tell(Message::Reply(ticket, Reply::LookedAhead(Ok(Box::new(found())))));
+    console.reply(ticket, Reply::LookedAhead(Ok(Box::new(found()))));
     console.shows("checking recent situations");
     let failure = RequestFailure::new("Recall was not checked", "the server is gone", "try again");
-    console.tell(Message::Reply(again, Reply::LookedAhead(Err(failure))));
+    console.reply(again, Reply::LookedAhead(Err(failure)));
     console.shows("not known: the server is gone");
     assert!(matches!(console.model.overlays.last(), Some(Overlay::Confirm(_))), "the plan still waits");
 }
@@ -168,7 +165,7 @@ fn where_a_word_is_typed_letters_do_not_look_longer() {
     let (mut console, _) = asked_to_remove(console);
     let (ticket, ..) = looked(&mut console);
     let cut = WhatIf { stopped: true, ..found() };
-    console.tell(Message::Reply(ticket, Reply::LookedAhead(Ok(Box::new(cut)))));
+    console.reply(ticket, Reply::LookedAhead(Ok(Box::new(cut))));
     console.shows("+ looks longer");
     console.wait();
     console.press("w");
@@ -183,7 +180,7 @@ fn masked_nobody_is_named() {
     console.press("M");
     let (mut console, _) = asked_to_remove(console);
     let (ticket, ..) = looked(&mut console);
-    console.tell(Message::Reply(ticket, Reply::LookedAhead(Ok(Box::new(found())))));
+    console.reply(ticket, Reply::LookedAhead(Ok(Box::new(found()))));
     console.shows("in ");
     let Some(Overlay::Confirm(confirmation)) = console.model.overlays.last() else { panic!() };
     let found = confirmation.ahead.as_ref().and_then(|ahead| ahead.found.as_ref()).expect("an answer");
@@ -204,7 +201,7 @@ fn pictures() {
     for (width, height) in SIZES {
         let (mut console, _) = asked_to_remove(unlocked(width, height));
         let (ticket, ..) = looked(&mut console);
-        console.tell(Message::Reply(ticket, Reply::LookedAhead(Ok(Box::new(found())))));
+        console.reply(ticket, Reply::LookedAhead(Ok(Box::new(found()))));
         if height == 20 {
             console.draw();
             console.press("pgdn");
@@ -218,7 +215,7 @@ fn pictures() {
 fn what_is_the_same_in_two_situations_is_said_once() {
     let (mut console, _) = asked_to_remove(unlocked(120, 45));
     let (ticket, ..) = looked(&mut console);
-    console.tell(Message::Reply(ticket, Reply::LookingAhead(1)));
+    console.reply(ticket, Reply::LookingAhead(1));
     console.shows("1 situation checked so far");
     let once = found().rescored.remove(0);
     let again = PlaceMove { situation: "ep-8".to_owned(), ..once.clone() };
@@ -231,7 +228,7 @@ fn what_is_the_same_in_two_situations_is_said_once() {
         notes: vec![stopped],
         ..found()
     };
-    console.tell(Message::Reply(ticket, Reply::LookedAhead(Ok(Box::new(all)))));
+    console.reply(ticket, Reply::LookedAhead(Ok(Box::new(all))));
     console.shows("1 row keeps its place with another score");
     console.shows("Nothing in 8 sampled situations changes");
     assert_eq!(console.text().matches("stopped after").count(), 1, "{}", console.text());

@@ -413,23 +413,8 @@ fn certificates(folder: &Path) -> Result<(), String> {
         openssl(&[&made[..], &key].concat())?;
         let out = format!("{name}/server.crt");
         openssl(&[
-            "ca",
-            "-batch",
-            "-config",
-            "ca.conf",
-            "-cert",
-            "ca.crt",
-            "-keyfile",
-            "ca.key",
-            "-startdate",
-            from,
-            "-enddate",
-            to,
-            "-in",
-            &request,
-            "-out",
-            &out,
-            "-notext",
+            "ca", "-batch", "-config", "ca.conf", "-cert", "ca.crt", "-keyfile", "ca.key", "-startdate", from,
+            "-enddate", to, "-in", &request, "-out", &out, "-notext",
         ])?;
     }
     Ok(())

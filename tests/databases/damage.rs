@@ -1,9 +1,16 @@
 //! A damaged page: the table that it is of is named, with a way on, and the rest is looked at.
 
+use std::cmp::Reverse;
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
-use crate::support::{alone_in, block_on, changeable_demo_in};
+use crate::support::world::{author, by};
+use crate::support::{alone_in, block_on, changeable_demo_in, options, statement};
+use mnemoscope::change::{self, signal};
+use mnemoscope::memory::Entity;
+use mnemoscope::memory::query::Query;
+use mnemoscope::memory::utility::Signal;
+use mnemoscope::store::{Store, Target};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection as _};
 
@@ -112,21 +119,138 @@ fn rows_next_to_a_damaged_page_are_shown_and_the_others_counted() {
     assert!(code == Some(1) && said.contains("episodes"), "{said}");
 }
 
+/// A value of a file, by SQL.
+fn value(path: &Path, sql: &str) -> String {
+    block_on(async {
+        let mut link = crate::support::world::sqlite(path).await;
+        let value = sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(&mut link).await.expect(sql);
+        link.close().await.expect("closed");
+        value
+    })
+}
+
+#[test]
+fn no_command_that_looks_stops_where_a_list_does_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = changeable_demo_in(folder.path(), 300);
+    // The newest are not on a page in the middle.
+    let id = |place: u32| {
+        let sql = "SELECT id FROM episodes WHERE user_id GLOB '[a-z]*.[a-z]*' ORDER BY rowid DESC LIMIT 1 OFFSET";
+        value(&path, &format!("{sql} {place}"))
+    };
+    let (first, second) = (id(0), id(1));
+    let person = value(&path, &format!("SELECT user_id FROM episodes WHERE id = '{first}'"));
+    let (_, code, said) = ran(&path, &["signal", &first, "confirmed", "--apply"]);
+    assert_eq!(code, Some(0), "{said}");
+    let looks: [&[&str]; 25] = [
+        &["status"],
+        &["--mask", "list", "subject"],
+        &["list", "episode", "--as-of", "1"],
+        &["--format", "jsonl", "list", "episode", "--as-of", "1"],
+        &["--format", "table", "list", "episode", "--as-of", "1", "--limit", "9000"],
+        &["list", "subject"],
+        &["list", "audit_entry"],
+        &["list", "episode", "--follow"],
+        &["show", "episode", &first, "--as-of", "1"],
+        &["show", "subject", &person],
+        &["export", "subject", &person],
+        &["export", "audit_entry"],
+        &["recall", "invoice", "--ranking", "boosted", "--as-of", "1"],
+        &["context", "invoice", "--ranking", "boosted", "--as-of", "1"],
+        &["chain", &first],
+        &["compare", "episode", &first, &second],
+        &["insights"],
+        &["evaluate"],
+        &["audit", "list"],
+        &["policy", "list"],
+        &["backfill"],
+        &["queries"],
+        &["tables"],
+        &["layouts", "draft"],
+        &["findings"],
+    ];
+    damage(&path, "episodes");
+    let bytes = std::fs::read(&path).expect("the file");
+    for words in looks {
+        let (lines, code, said) = ran(&path, words);
+        assert!(matches!(code, Some(0 | 6)) && !lines.is_empty(), "{words:?}: {code:?} {said}");
+        // The answer of `status` says what is missing.
+        let times = usize::from(code == Some(6) && words[0] != "status");
+        assert_eq!(said.matches("of episodes cannot be read").count(), times, "{words:?}: {said}");
+    }
+    let (now, then) =
+        (["--format", "jsonl", "list", "episode"], ["--format", "jsonl", "list", "episode", "--as-of", "1"]);
+    let (now, then) = (ran(&path, &now), ran(&path, &then));
+    assert_eq!((now.0.len(), now.1), (then.0.len(), then.1), "{}", then.2);
+    assert!(std::fs::read(&path).expect("the file") == bytes, "a damaged database is not written");
+}
+
+/// Confirms episodes, each of which is an entry of the trail.
+fn confirm(path: &Path, episodes: usize) {
+    block_on(async {
+        let store = Store::open(&Target::File(path.to_owned()), &options()).await.expect("the database");
+        let query = Query { limit: episodes, ..Query::new(Entity::Episode) };
+        for episode in store.page(&query).await.expect("episodes").rows {
+            let plan = || signal::add(&store, episode.id(), Signal::Confirmed, by("tester", None));
+            change::plan_and_apply(&store, &author(), plan).await.expect("a signal");
+        }
+    });
+}
+
+#[test]
+fn a_trail_with_a_damaged_page_is_listed_and_not_called_broken() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = changeable_demo_in(folder.path(), 300);
+    confirm(&path, 60);
+    let entries: usize = value(&path, "SELECT CAST(count(*) AS TEXT) FROM memory_audit").parse().expect("a number");
+    damage(&path, "memory_audit");
+    for words in [
+        &["--format", "jsonl", "audit", "list", "--limit", "9000"][..],
+        &["--format", "csv", "audit", "list", "--limit", "9000"],
+        &["--format", "table", "audit", "list", "--limit", "9000"],
+        &["--format", "jsonl", "table", "memory_audit"],
+    ] {
+        let (lines, code, said) = ran(&path, words);
+        assert!(code == Some(6) && (20..entries).contains(&lines.len()), "{words:?}: {} lines, {said}", lines.len());
+        assert_eq!(said.matches("of memory_audit cannot be read").count(), 1, "{words:?}: {said}");
+    }
+    let (lines, code, said) = ran(&path, &["--format", "jsonl", "list", "episode", "--as-of", "1"]);
+    let unknown = said.contains("not known: entries of the trail cannot be read");
+    assert!(code == Some(6) && !lines.is_empty() && unknown, "{said}");
+    let (_, code, said) = ran(&path, &["audit", "verify"]);
+    assert!(code == Some(1) && said.contains("memory_audit"), "{said}");
+}
+
 #[test]
 fn a_file_that_ends_too_early_gives_what_is_left_of_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = changeable_demo_in(folder.path(), 300);
-    block_on(async {
-        let mut link = crate::support::world::sqlite(&path).await;
-        sqlx::query("PRAGMA journal_mode = DELETE").execute(&mut link).await.expect("a journal");
-        link.close().await.expect("closed");
-    });
+    statement(&path, "PRAGMA journal_mode = DELETE");
     let all = ran(&path, &["export", "episode"]).0.len();
     let file = std::fs::OpenOptions::new().write(true).open(&path).expect("the file");
     let size = file.metadata().expect("its size").len();
     file.set_len(size / 4096 * 2 / 3 * 4096).expect("cut");
+    drop(file);
+    let bytes = std::fs::read(&path).expect("the file");
     let (rows, code, said) = ran(&path, &["export", "episode"]);
     assert!(code == Some(6) && !rows.is_empty() && rows.len() < all, "{} of {all}: {said}", rows.len());
-    let (_, code, said) = ran(&path, &["--format", "json", "status"]);
+    let (status, code, said) = ran(&path, &["--format", "json", "status"]);
+    assert!(code == Some(6) && said.contains(".recover") && !said.contains("rows of"), "{said}");
+    let status: Value = serde_json::from_str(&status.concat()).expect("JSON");
+    let notes: Vec<&str> =
+        status["database"]["notes"].as_array().expect("notes").iter().filter_map(Value::as_str).collect();
+    let missing: Vec<&str> = notes.iter().filter(|note| note.contains("cannot be read")).copied().collect();
+    assert!(missing.len() > 3, "{notes:?}");
+    let rows = |note: &&str| note.split(' ').next().and_then(|rows| rows.replace(',', "").parse::<i64>().ok());
+    assert!(missing.is_sorted_by_key(|note| Reverse(rows(note))), "the most first: {missing:?}");
+    // Findings that need all rows are not made up.
+    let (found, code, said) = ran(&path, &["--format", "json", "findings"]);
+    let found: Value = serde_json::from_str(&found.concat()).expect("JSON");
+    let kinds: Vec<&str> =
+        found["findings"].as_array().expect("a list").iter().filter_map(|f| f["kind"].as_str()).collect();
+    assert!(code == Some(6) && kinds.contains(&"damaged_table") && !kinds.contains(&"audit_break"), "{kinds:?} {said}");
+    assert!(!kinds.iter().any(|kind| ["orphan_segment", "missing_memory", "dangling_id"].contains(kind)), "{kinds:?}");
+    let (_, code, said) = ran(&path, &["migrate", "--apply"]);
     assert!(code == Some(1) && said.contains(".recover"), "{said}");
+    assert!(std::fs::read(&path).expect("the file") == bytes, "a damaged database is not written");
 }

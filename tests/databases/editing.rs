@@ -273,6 +273,49 @@ fn nothing_dangles_when_an_episode_or_feedback_goes() {
 }
 
 #[test]
+fn memories_that_very_many_episodes_used_have_the_utility_of_the_latest_that_stay() {
+    block_on(async {
+        for world in natives().await {
+            let episode = |n: u32| {
+                let (day, utility) = (n * 5 % 28 + 1, f64::from(n * 37 % 101) / 100.0);
+                format!("('used-{n}', 'a', 'u', 'x', '2026-03-{day:02}T10:00:00.000000Z', {utility})")
+            };
+            let episodes: Vec<String> = (0..5_000).map(episode).collect();
+            meddle(
+                &world,
+                &format!(
+                    "INSERT INTO episodes (id, agent_id, user_id, title, started_at, utility) VALUES {}; \
+                     INSERT INTO memories (id, kind, text, uses, utility) VALUES ('core-0', 'drawer', 'x', 1, 0.5), \
+                     ('core-1', 'drawer', 'y', 1, 0.5); \
+                     INSERT INTO episode_memories (episode_id, memory_id) SELECT e.id, m.id FROM episodes e, memories m \
+                     WHERE e.id LIKE 'used-%' AND (m.id = 'core-0' OR m.id = 'core-1' AND e.utility < 0.5)",
+                    episodes.join(", ")
+                ),
+            )
+            .await;
+            let latest = |below: &str| {
+                format!(
+                    "SELECT id FROM episodes WHERE id LIKE 'used-%' AND utility < {below} \
+                     ORDER BY started_at DESC, utility DESC LIMIT 2"
+                )
+            };
+            let mut gone = texts(&world, &latest("2")).await;
+            gone.extend(texts(&world, &latest("0.5")).await);
+            done(&world, planned(&world, &remove(Entity::Episode, &gone)).await).await;
+            let uses = "SELECT CAST(uses AS TEXT) FROM memories WHERE id LIKE 'core-%' ORDER BY id";
+            let linked = "SELECT CAST(count(*) AS TEXT) FROM episode_memories WHERE memory_id LIKE 'core-%' \
+                 GROUP BY memory_id ORDER BY memory_id";
+            assert_eq!(texts(&world, uses).await, texts(&world, linked).await);
+            let right = "SELECT m.id FROM memories m WHERE m.id LIKE 'core-%' AND abs(m.utility - \
+                 (SELECT avg(latest.utility) FROM (SELECT e.utility FROM episode_memories l \
+                 JOIN episodes e ON e.id = l.episode_id WHERE l.memory_id = m.id \
+                 ORDER BY e.started_at DESC, e.utility DESC LIMIT 20) latest)) < 0.000001 ORDER BY m.id";
+            assert_eq!(texts(&world, right).await, ["core-0", "core-1"]);
+        }
+    });
+}
+
+#[test]
 fn what_follows_from_other_columns_is_made_again_or_refused() {
     block_on(async {
         for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
@@ -419,6 +462,70 @@ fn what_superseded_a_memory_hands_its_place_on_when_it_goes() {
                 })
                 .await;
             }
+        }
+    });
+}
+
+#[test]
+fn a_line_of_memories_that_goes_leaves_those_at_its_ends_linked() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let member = |id: &str, by: Option<&str>, of: Option<&str>| {
+                let links = json!({"superseded_by": by, "supersedes": of});
+                let status = if by.is_some() { "superseded" } else { "active" };
+                format!("('{id}', 'fact', '{id}', '{status}', '{links}')")
+            };
+            // Two lines, and a circle.
+            let rows = [
+                member("a-1", Some("a-2"), None),
+                member("a-2", Some("a-3"), Some("a-1")),
+                member("a-3", Some("a-4"), Some("a-2")),
+                member("a-4", None, Some("a-3")),
+                member("b-1", Some("b-2"), None),
+                member("b-2", Some("b-3"), Some("b-1")),
+                member("b-3", None, Some("b-2")),
+                member("c-1", Some("c-2"), Some("c-2")),
+                member("c-2", Some("c-1"), Some("c-1")),
+            ];
+            let all = format!("INSERT INTO memories (id, kind, text, status, metadata) VALUES {}", rows.join(", "));
+            meddle(&world, &all).await;
+            let gone = ["a-2", "a-3", "b-1", "b-2", "c-1", "c-2"].map(str::to_owned);
+            there_and_back(&world, &remove(Entity::Memory, &gone), async {
+                for (id, by, of) in [("a-1", Some("a-4"), None), ("a-4", None, Some("a-1")), ("b-3", None, None)] {
+                    let memory = row(&world, Entity::Memory, id).await.expect("a memory that stays");
+                    let link = |name: &str| memory.get("metadata")[name].as_str();
+                    assert_eq!((link("superseded_by"), link("supersedes")), (by, of), "{id}");
+                }
+            })
+            .await;
+        }
+    });
+}
+
+#[test]
+fn a_memory_that_a_held_person_used_stays_among_however_many() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            // More than a plan tells.
+            let ids: Vec<String> = (0..300).map(|n| format!("many-{n:03}")).collect();
+            let rows: Vec<String> = ids.iter().map(|id| format!("('{id}', 'fact', 'a')")).collect();
+            let sql = format!(
+                "INSERT INTO memories (id, kind, text) VALUES {}; \
+                 INSERT INTO episodes (id, user_id, title) VALUES ('h-ep', 'held', 'x'); \
+                 INSERT INTO episode_memories (episode_id, memory_id) VALUES ('h-ep', 'many-290')",
+                rows.join(", ")
+            );
+            meddle(&world, &sql).await;
+            let kept = planned(&world, &remove(Entity::Memory, &ids)).await.expect("a plan");
+            done(&world, planned(&world, &Operation::Hold { person: "held".to_owned(), reason: None }).await).await;
+            let plan = planned(&world, &remove(Entity::Memory, &ids)).await;
+            assert!(matches!(&plan, Err(ChangeError::Refused(words)) if words.contains("legal hold")), "{plan:?}");
+            let applied = change::apply(&world.store, &kept, &author()).await;
+            assert!(
+                matches!(&applied, Err(ChangeError::Conflict { message, .. }) if message.contains("legal hold")),
+                "{applied:?}"
+            );
+            done(&world, planned(&world, &remove(Entity::Memory, &ids[..290])).await).await;
         }
     });
 }

@@ -24,19 +24,8 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 
 /// Every operation that changes a memory, by the words of its command.
 const OPERATIONS: &[&str] = &[
-    "feedback add",
-    "feedback edit",
-    "feedback remove",
-    "signal",
-    "signal retract",
-    "link",
-    "unlink",
-    "reward",
-    "profile set",
-    "record episode",
-    "record case",
-    "import",
-    "undo",
+    "feedback add", "feedback edit", "feedback remove", "signal", "signal retract", "link", "unlink", "reward",
+    "profile set", "record episode", "record case", "import", "undo",
 ];
 
 async fn first(world: &World, entity: Entity) -> String {

@@ -561,6 +561,48 @@ fn nothing_is_erased_while_a_role_may_not_write_in_one_database() {
     sql("DROP OWNED BY $role; DROP ROLE $role");
 }
 
+/// Two layouts: notes, whose rows name the person, and a log, whose rows name a note only.
+const NOTES: &str = "name = 'notes'\ntitle = 'Notes'\nengines = ['sqlite']\nrequires = ['notes/person']\n\
+     [[memory]]\nlabel = 'notes'\ntable = 'notes'\n[memory.columns]\nid = 'id'\ntext = 'body'\nuser_id = 'person'\n\
+     [[erase]]\ntable = 'notes'\ncolumn = 'person'\n";
+const LOG: &str = "name = 'note-log'\ntitle = 'Log of notes'\nengines = ['sqlite']\nrequires = ['log/note']\n\
+     [[audit_entry]]\nlabel = 'log'\ntable = 'log'\n[audit_entry.columns]\nid = 'id'\naction = 'event'\n\
+     [[erase]]\ntable = 'log'\ncolumn = 'who'\n[[erase]]\ntable = 'log'\ncolumn = 'note'\nof_layout = 'notes'\n";
+
+#[test]
+fn rows_that_go_with_those_of_another_database_are_exported_first() {
+    let fleet = Fleet { folder: tempfile::tempdir().expect("a folder") };
+    let notes = "CREATE TABLE notes (id TEXT PRIMARY KEY, person TEXT, body TEXT); INSERT INTO notes VALUES \
+         ('note-0001', 'ada-1', 'one'), ('note-0002', 'ada-1', 'two'), ('note-0003', 'bo-22', 'three')";
+    let log = "CREATE TABLE log (id TEXT PRIMARY KEY, note TEXT, event TEXT, who TEXT); INSERT INTO log VALUES \
+         ('h1', 'note-0001', 'ADD', NULL), ('h2', 'note-0001', 'UPDATE', NULL), ('h3', 'note-0002', 'ADD', NULL), \
+         ('h4', 'note-0003', 'ADD', NULL)";
+    let mut members = String::new();
+    for (name, layout, sql) in [("log", LOG, log), ("notes", NOTES, notes)] {
+        let (file, path) = (fleet.path(&format!("{name}.toml")), fleet.path(&format!("{name}.db")));
+        std::fs::write(&file, layout).expect("a layout");
+        block_on(async {
+            let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+            let mut link = SqliteConnection::connect_with(&options).await.expect("the file");
+            sqlx::raw_sql(sql).execute(&mut link).await.expect("rows");
+            link.close().await.expect("closed");
+        });
+        assert_eq!(fleet.run(&["-d", &path, "--layout", &file, "migrate", "--apply"]).0, Some(0), "{name}");
+        members += &format!("[[database]]\nurl = '{path}'\nlabel = '{name}'\nlayout = '{file}'\n");
+    }
+    let (file, bundles) = (fleet.path("fleet.toml"), fleet.path("bundles"));
+    std::fs::write(&file, members).expect("the file");
+    let (code, receipt, words) = fleet.run(&["purge", "ada-1", "--fleet", &file, "--apply", "--export", &bundles]);
+    assert_eq!((code, receipt["status"].as_str()), (Some(0), Some("verified")), "{words}");
+    assert_eq!(fleet.number("log.db", "SELECT count(*) FROM log WHERE id = 'h4'"), 1);
+    assert_eq!(fleet.number("log.db", "SELECT count(*) FROM log"), 1);
+    let rows = std::fs::read_to_string(format!("{bundles}/log/log.jsonl")).expect("rows of the bundle");
+    let lines: Vec<&str> = rows.lines().collect();
+    assert_eq!(lines.len(), 3, "{rows}");
+    assert!(["h1", "h2", "h3"].iter().all(|id| rows.contains(&format!("\"id\":\"{id}\""))), "{rows}");
+    assert!(receipt["databases"][0]["receipt"]["export_sha256"].is_string(), "{receipt:#}");
+}
+
 #[test]
 fn the_history_of_memories_goes_with_the_memories_of_another_database() {
     let Some(server) = Database::fresh().filter(Database::has_vector) else { return };
@@ -606,9 +648,15 @@ fn the_history_of_memories_goes_with_the_memories_of_another_database() {
     assert_eq!(plan["counts"]["told/history"]["delete"], 3, "{plan:#}");
     let unowned = |entry: &Value| entry["plan"]["disclosures"].to_string().contains("1 row of history names no owner");
     assert!(plan["databases"].as_array().is_some_and(|all| unowned(&all[0]) && unowned(&all[2])), "{plan:#}");
-    let (code, receipt, words) = purge(&["--apply"]);
+    let bundles = fleet.path("bundles");
+    let (code, receipt, words) = purge(&["--apply", "--export", &bundles]);
     assert_eq!(code, Some(0), "{words} {receipt:#}");
     for name in ["told", "silent"] {
+        let rows = std::fs::read_to_string(format!("{bundles}/{name}/history.jsonl")).expect("rows of the bundle");
+        let row = |line: &str| serde_json::from_str::<Value>(line).expect("a row")["id"].clone();
+        let mut ids: Vec<Value> = rows.lines().map(row).collect();
+        ids.sort_unstable_by_key(Value::to_string);
+        assert_eq!(ids, ["h1", "h2", "h3"], "all that goes is in the bundle first");
         assert_eq!(receipt["counts"][format!("{name}/history")]["delete"], 3, "{receipt:#}");
         assert_eq!(fleet.number(&format!("{name}.db"), "SELECT count(*) FROM history WHERE id = 'h4'"), 1);
         assert_eq!(fleet.number(&format!("{name}.db"), "SELECT count(*) FROM history"), 1);

@@ -54,28 +54,10 @@ fn every_shipped_layout_is_sound_and_named_like_its_file() {
     assert_eq!(
         names,
         [
-            "agno",
-            "atom",
-            "atom-2026-02",
-            "audit-trail",
-            "claude-mem",
-            "ennube",
-            "google-adk",
-            "google-adk-memory",
-            "hindsight",
-            "langgraph-checkpoints",
-            "langgraph-store",
-            "letta",
-            "mcp-memory-service",
-            "mem0",
-            "mem0-history",
-            "memori",
-            "mempalace",
-            "mnemoscope",
-            "nous",
-            "open-webui",
-            "openai-agents",
-            "pyworkflow"
+            "agno", "atom", "atom-2026-02", "audit-trail", "claude-mem", "ennube", "google-adk", "google-adk-memory",
+            "hindsight", "langgraph-checkpoints", "langgraph-shallow", "langgraph-store", "letta",
+            "mcp-memory-service", "mem0", "mem0-history", "memori", "mempalace", "mnemoscope", "nous", "open-webui",
+            "openai-agents", "pyworkflow"
         ]
     );
     for (name, text) in builtin::texts() {

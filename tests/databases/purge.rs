@@ -978,7 +978,9 @@ fn a_bundle_holds_the_rows_that_would_go_with_a_hash_each() {
         let world = on_sqlite(Layout::Atom).await;
         let store = world.open().await;
         let out = world.folder.path().join("bundle");
-        let (manifest, _) = purge::bundle(&store, "user-ana", &[], purge::Sink::Folder(&out)).await.expect("a bundle");
+        let (manifest, _) = purge::bundle(&store, "user-ana", &PurgeOptions::default(), purge::Sink::Folder(&out))
+            .await
+            .expect("a bundle");
         let plan = purge::plan(&store, "user-ana", &everything(), &|_, _| {}).await.expect("a plan");
         let plan = json!(plan.printed());
         for table in manifest["tables"].as_array().expect("tables") {
@@ -988,11 +990,13 @@ fn a_bundle_holds_the_rows_that_would_go_with_a_hash_each() {
             let lines = String::from_utf8_lossy(&bytes).lines().count();
             assert_eq!(lines, rows(&plan["counts"], name, "delete"), "{name}");
         }
-        let twice = purge::bundle(&store, "user-ana", &[], purge::Sink::Folder(&out)).await;
+        let twice = purge::bundle(&store, "user-ana", &PurgeOptions::default(), purge::Sink::Folder(&out)).await;
         assert!(matches!(twice, Err(ChangeError::Usage(_))));
         let Target::File(database) = &world.target else { panic!("a file") };
         let mut reader = ChangingReader { database, read: Vec::new() };
-        purge::bundle(&store, "user-ana", &[], purge::Sink::Stream(&mut reader)).await.expect("a bundle");
+        purge::bundle(&store, "user-ana", &PurgeOptions::default(), purge::Sink::Stream(&mut reader))
+            .await
+            .expect("a bundle");
         let read = String::from_utf8(reader.read).expect("text");
         assert!(read.contains("\"users\"") && !read.contains("changed meanwhile"), "{read}");
     });
@@ -1492,7 +1496,9 @@ fn a_bundle_keeps_bytes_that_are_no_text() {
                 .run(&format!("ALTER TABLE episodes ADD COLUMN packed {bytes}; UPDATE episodes SET packed = {hex}"))
                 .await;
             let mut out = Vec::new();
-            purge::bundle(&world.open().await, "user-ana", &[], purge::Sink::Stream(&mut out)).await.expect("a bundle");
+            purge::bundle(&world.open().await, "user-ana", &PurgeOptions::default(), purge::Sink::Stream(&mut out))
+                .await
+                .expect("a bundle");
             let text = String::from_utf8(out).expect("text");
             let packed = text
                 .lines()

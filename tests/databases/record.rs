@@ -129,17 +129,8 @@ fn an_undo_that_a_foreign_key_would_refuse_says_so_before() {
 #[test]
 fn an_episode_of_a_workflow_is_one_event_of_its_run() {
     const KEYS: [&str; 11] = [
-        "episode_id",
-        "observation",
-        "thoughts",
-        "actions",
-        "result",
-        "success",
-        "workflow_name",
-        "why_it_worked",
-        "embedding",
-        "timestamp",
-        "duration_seconds",
+        "episode_id", "observation", "thoughts", "actions", "result", "success", "workflow_name", "why_it_worked",
+        "embedding", "timestamp", "duration_seconds",
     ];
     block_on(async {
         let sqlite = Some(on_sqlite(Layout::Pyworkflow).await);
@@ -264,6 +255,32 @@ fn a_recorded_case_gets_the_reward_that_the_backfill_would_give() {
             done(&world, Ok(plan)).await;
             let row = world.store.row(Entity::Case, "traced").await.unwrap().expect("the case");
             assert_eq!(row.number("reward"), Some(0.5));
+        }
+    });
+}
+
+#[test]
+fn a_case_repeats_any_with_the_same_hash_and_prompt_in_its_bank() {
+    block_on(async {
+        for world in natives().await {
+            let rows = "INSERT INTO agent_memory_profiles (id, user_id, agent_id) VALUES ('re-1', 're-u', 're-a'), \
+                 ('re-2', 're-v', 're-a'); \
+                 INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, message_hash, prompt, created_at) VALUES \
+                 ('first', 're-1', 're-u', 're-a', 'unsaid', '\"one\"', '2026-02-01T00:00:00.000000Z'), \
+                 ('second', 're-1', 're-u', 're-a', 'unsaid', '\"two\"', '2026-02-02T00:00:00.000000Z'), \
+                 ('other', 're-2', 're-v', 're-a', 'unsaid', '\"three\"', '2026-02-03T00:00:00.000000Z')";
+            meddle(&world, rows).await;
+            let of = async |prompt: &str| {
+                let case =
+                    json!({"profile_id": "re-1", "message_hash": "unsaid", "prompt": prompt, "outcome": "success"});
+                recorded(&world, Entity::Case, &case).await
+            };
+            let repeated = of("two").await;
+            assert!(
+                matches!(&repeated, Err(ChangeError::Refused(words)) if words.contains("`second`")),
+                "{repeated:?}"
+            );
+            of("three").await.expect("no case of this bank says that");
         }
     });
 }

@@ -225,15 +225,8 @@ fn row_level_security_covers_what_hangs_on_the_rows_of_others() {
         world.run("GRANT SELECT ON ALL TABLES IN SCHEMA public TO $role").await;
         let mut link = PgConnection::connect(&world.url_of_role()).await.expect("the role");
         for table in [
-            "episodes",
-            "episode_segments",
-            "utility_events",
-            "episode_memories",
-            "workflow_events",
-            "memory_access",
-            "agent_memory_profiles",
-            "agent_memory_policies",
-            "subjects",
+            "episodes", "episode_segments", "utility_events", "episode_memories", "workflow_events", "memory_access",
+            "agent_memory_profiles", "agent_memory_policies", "subjects",
         ] {
             for (user, expected) in [("", 0), ("ana", 1)] {
                 let sql = format!("SELECT count(*), count(*) FILTER (WHERE t::text LIKE '%ana%') FROM {table} t");

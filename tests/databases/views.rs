@@ -154,20 +154,8 @@ fn changes_follow_stored_links_alone() {
 
 /// Arguments that export every kind of row but accesses and audit entries, in the order in which they go back in.
 const EVERYTHING: [&str; 14] = [
-    "export",
-    "case",
-    "agent",
-    "subject",
-    "episode",
-    "segment",
-    "canvas_event",
-    "feedback",
-    "utility_event",
-    "memory",
-    "memory_link",
-    "profile",
-    "policy",
-    "workflow_event",
+    "export", "case", "agent", "subject", "episode", "segment", "canvas_event", "feedback", "utility_event", "memory",
+    "memory_link", "profile", "policy", "workflow_event",
 ];
 
 fn run(world: &World, arguments: &[&str]) -> String {
@@ -515,4 +503,34 @@ fn the_demo_tells_the_same_story_up_to_any_moment() {
     let (one, other) = (told("2026-06-15T16:00:00Z", "one.db"), told("2031-01-04T03:30:00Z", "other.db"));
     assert_eq!(one, other);
     assert!(one.iter().any(|(_, age)| (0..3_600).contains(age)), "{one:?}");
+}
+
+/// Counts for each person of Atom, by SQL, what the feedback tables name.
+fn counted_by_sql(tables: &[(&str, &str)]) -> String {
+    let of = |(table, user): &(&str, &str)| format!("(SELECT count(*) FROM {table} f WHERE f.{user} = t.id)");
+    let sum = tables.iter().map(of).collect::<Vec<_>>().join(" + ");
+    format!("SELECT t.id || ' ' || CAST({sum} AS text) FROM users t")
+}
+
+#[test]
+fn the_feedback_of_atoms_people_is_counted_in_each_table() {
+    let today: &[(&str, &str)] = &[("agent_feedback", "user_id"), ("episode_feedback", "provider_id")];
+    block_on(async {
+        for (layout, tables) in [(Layout::Atom, today), (Layout::Atom2026, &today[..1])] {
+            for world in [Some(on_sqlite(layout).await), on_postgres(layout).await].into_iter().flatten() {
+                let mut stated = texts(&world, &counted_by_sql(tables)).await;
+                let order = Some(Order { column: "feedback", descending: true });
+                let query = Query { limit: usize::MAX, order, ..Query::new(Entity::Subject) };
+                let page = world.store.page(&query).await.unwrap_or_else(|error| panic!("{error}"));
+                let counts: Vec<i64> =
+                    page.rows.iter().map(|row| row.get("feedback").as_i64().expect("a count")).collect();
+                assert!(counts[0] > 0 && counts.is_sorted_by(|a, b| a >= b), "{counts:?}");
+                let mut shown: Vec<String> =
+                    page.rows.iter().zip(counts).map(|(row, count)| format!("{} {count}", row.id())).collect();
+                stated.sort();
+                shown.sort();
+                assert_eq!(shown, stated, "{layout:?}");
+            }
+        }
+    });
 }

@@ -319,20 +319,7 @@ fn says_what_it_is_for(source: &Source) -> Vec<String> {
 
 /// Words that a documented thing does not begin with: they open a fragment, not a subject or a verb.
 const FRAGMENTS: [&str; 14] = [
-    "What",
-    "How",
-    "Where",
-    "Why",
-    "Which",
-    "Who",
-    "When",
-    "Whose",
-    "Of",
-    "That",
-    "Whom",
-    "Something",
-    "Someone",
-    "Its",
+    "What", "How", "Where", "Why", "Which", "Who", "When", "Whose", "Of", "That", "Whom", "Something", "Someone", "Its",
 ];
 
 /// Documentation begins with its subject ("The score of…") or with a verb ("Reads…").

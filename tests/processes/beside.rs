@@ -111,7 +111,9 @@ fn sqlite_keeps_its_locks_whatever_is_done() {
 
         let subjects = ids_in(&store, Entity::Subject).await;
         let (person, erased) = (&subjects[0], &subjects[1]);
-        purge::bundle(&store, person, &[], Sink::Folder(&shop.folder.path().join("bundle"))).await.expect("a bundle");
+        purge::bundle(&store, person, &PurgeOptions::default(), Sink::Folder(&shop.folder.path().join("bundle")))
+            .await
+            .expect("a bundle");
         shop.stays_locked("an export");
         let seq = receipt.audit_seq.expect("an entry");
         change::plan_and_apply(&store, &author(), || undo::undo(&store, seq)).await.expect("the undo");

@@ -360,6 +360,41 @@ fn rows_of_one_person_take_few_bytes_each() {
     }
 }
 
+/// Adds memories that all episodes used.
+async fn add_core_memories(path: &str) {
+    let mut link = SqliteConnection::connect(path).await.expect("the file");
+    let memories = "INSERT INTO memories (id, kind, text, uses, utility) \
+         WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 10) \
+         SELECT 'core-memory-' || n, 'drawer', 'said', 1, 0.123 FROM n; \
+         INSERT INTO episode_memories (episode_id, memory_id) SELECT e.id, m.id FROM episodes e, memories m \
+         WHERE m.id LIKE 'core-memory-%'";
+    sqlx::raw_sql(memories).execute(&mut link).await.expect("memories");
+    link.close().await.expect("closed");
+}
+
+#[test]
+fn uses_of_memories_are_counted_outside_of_memory() {
+    let folder = TempDir::new().unwrap();
+    let of = |episodes: &str, count: i64| {
+        let path = demo(folder.path(), episodes);
+        peak(folder.path(), &["-d", &path, "migrate", "--apply"])?;
+        block_on(add_person(&path, count));
+        block_on(add_core_memories(&path));
+        let on = |words: &[&str]| peak(folder.path(), &[&["-d", &path, "--format", "json"], words].concat());
+        let purged = on(&["purge", "dana.whitfield"])?;
+        let removed = on(&["remove", "episode", "peak-episode-00000001"])?;
+        assert!(purged.1.contains("memories: uses is recalculated"), "{}", purged.1);
+        let plan: serde_json::Value = serde_json::from_str(&removed.1).unwrap();
+        assert_eq!(plan["counts"]["memories"]["update"], 10, "{plan}");
+        Some([purged.0, removed.0])
+    };
+    let (Some(few), Some(many)) = (of("100", 100), of("101", 10_000)) else { return };
+    for (few, many) in few.into_iter().zip(many) {
+        // 100,000 links took 500 bytes each.
+        assert!(many < few + 25_000, "{few} kB of 2,000 links, {many} kB of 101,000");
+    }
+}
+
 /// Adds a person with many e-mail addresses.
 async fn add_handles(path: &str, count: i64) {
     let mut link = SqliteConnection::connect(path).await.expect("the file");
@@ -496,6 +531,14 @@ async fn add_bank(path: &str, count: i64) {
     link.close().await.expect("closed");
 }
 
+/// Gives all cases one hash, each with a prompt of its own.
+async fn give_one_hash(path: &str) {
+    let mut link = SqliteConnection::connect(path).await.expect("the file");
+    let set = "UPDATE agent_memory_cases SET message_hash = 'unsaid', prompt = json_quote(id)";
+    sqlx::query(set).execute(&mut link).await.expect("hashes");
+    link.close().await.expect("closed");
+}
+
 #[test]
 fn cases_and_versions_of_a_bank_are_not_held_whole() {
     let folder = TempDir::new().unwrap();
@@ -510,7 +553,12 @@ fn cases_and_versions_of_a_bank_are_not_held_whole() {
         let [outside, all] = [count - 10, count].map(thousands);
         assert!(window.1.contains(&format!("{outside} of its {all} cases lie outside")), "{}", window.1);
         assert!(used.1.contains(&format!("\"policy-{}\"", count - 1)), "{}", used.1);
-        Some([window.0, used.0])
+        block_on(give_one_hash(&path));
+        let case = folder.path().join("case.json").display().to_string();
+        fs::write(&case, r#"{"profile_id": "peak", "message_hash": "unsaid", "prompt": "once more"}"#).unwrap();
+        let record = ["-d", &path, "--format", "json", "record", "case", &case];
+        let recorded = peak(folder.path(), &record)?;
+        Some([window.0, used.0, recorded.0])
     };
     let (Some(few), Some(many)) = (of(20), of(8_000)) else { return };
     for (few, many) in few.into_iter().zip(many) {

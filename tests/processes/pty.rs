@@ -127,12 +127,7 @@ fn every_size_is_drawn_right() {
     terminal.press("2");
     // Each of these is read on its own and comes when it is there: only with all of them the screen stays as it is.
     let parts = [
-        "row 1 of 250",
-        "outcomes of the newest 100",
-        "segments 3",
-        "findings 1",
-        "Finance clerk",
-        "Jonas Lindqvist",
+        "row 1 of 250", "outcomes of the newest 100", "segments 3", "findings 1", "Finance clerk", "Jonas Lindqvist",
         "lifecycle",
     ];
     let is_whole = |screen: &vt100::Screen| parts.iter().all(|part| screen.contents().contains(part));

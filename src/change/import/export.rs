@@ -24,7 +24,6 @@ use crate::store::stored::Image;
 use crate::store::surplus::Surplus;
 
 /// Reads a file, or a part of one whose first line has that number.
-#[must_use]
 pub fn read(store: &Store, text: &str, first_line: usize) -> ImportContents {
     let mut contents = ImportContents::default();
     let mut elsewhere: BTreeMap<(&'static str, String), usize> = BTreeMap::new();

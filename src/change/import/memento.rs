@@ -10,7 +10,6 @@ use crate::memory::{Entity, json};
 const USER: &str = "memento";
 
 /// Reads a file, or a part of one whose first line has that number.
-#[must_use]
 pub fn read(name: &str, text: &str, first_line: usize) -> ImportContents {
     let agent = agent_name(name);
     let mut contents = ImportContents::default();

@@ -63,7 +63,6 @@ const COPIES_SHOWN: usize = 8;
 const NOT_TEXT: &str = "\0not UTF-8\0";
 
 /// Converts a line's bytes to text. One that is not UTF-8 becomes a line that is reported as bad at its position.
-#[must_use]
 pub fn line_of(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| {
         let end = if error.as_bytes().ends_with(b"\n") { "\n" } else { "" };
@@ -155,7 +154,6 @@ pub struct PartSize {
 
 impl PartSize {
     /// The size of no lines.
-    #[must_use]
     pub fn new(format: ImportFormat) -> Self {
         PartSize { format, lines: 0, rows: 0, held: 0 }
     }
@@ -363,13 +361,11 @@ fn digest(parts: &[&str]) -> String {
 }
 
 /// Hash that identifies a case: SHA-256 of its message, in hexadecimal.
-#[must_use]
 pub fn message_hash(message: &str) -> String {
     hex::encode(Sha256::digest(message.as_bytes()))
 }
 
 /// The hash of a prompt's message; without a message, that of its JSON, whatever the order of the keys.
-#[must_use]
 pub fn prompt_hash(prompt: &Value) -> String {
     let of_json = || {
         let mut whole = prompt.clone();

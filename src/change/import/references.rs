@@ -74,7 +74,6 @@ impl ImportProgress {
     }
 
     /// Whether rows of earlier parts wait for their references.
-    #[must_use]
     pub fn waits(&self) -> bool {
         self.with(|known| !known.waiting.is_empty())
     }

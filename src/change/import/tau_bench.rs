@@ -113,7 +113,6 @@ impl<'de, W: Write> Visitor<'de> for TrajectoryLines<'_, W> {
 }
 
 /// Reads trajectories, one a line: those of a file from that place on.
-#[must_use]
 pub fn read(name: &str, lines: &str, first: usize) -> ImportContents {
     let agent = agent_name(name);
     let mut contents = ImportContents::default();

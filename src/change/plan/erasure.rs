@@ -25,13 +25,11 @@ impl Mentions {
     pub const ALL: [Mentions; 3] = [Mentions::Leave, Mentions::Redact, Mentions::Delete];
 
     /// Parses a decision's word on the command line.
-    #[must_use]
     pub fn of_word(word: &str) -> Option<Mentions> {
         Mentions::ALL.into_iter().find(|decision| decision.word() == word)
     }
 
     /// The next choice; after the last one, the first.
-    #[must_use]
     pub fn next(self) -> Mentions {
         match self {
             Mentions::Leave => Mentions::Redact,
@@ -41,7 +39,6 @@ impl Mentions {
     }
 
     /// The word on the command line.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Mentions::Leave => "leave",
@@ -68,7 +65,6 @@ pub struct ErasureChoice {
 
 impl ErasureChoice {
     /// Returns the decision about a mention: it is left when the requested decision cannot be carried out.
-    #[must_use]
     pub fn decision(&self, mention: &ShownMention) -> Mentions {
         let own = self.each.get(&mention.id).or_else(|| self.each.get(&mention.place)).copied();
         let asked = own.unwrap_or(if mention.doubt.is_none() { self.mentions } else { Mentions::Leave });

@@ -15,7 +15,6 @@ pub enum Moment {
 
 impl Moment {
     /// Reads a time, an age, or the number of an entry.
-    #[must_use]
     pub fn parse(text: &str, now: chrono::DateTime<chrono::Utc>) -> Option<Moment> {
         let number = text.trim().parse::<i64>().ok().filter(|seq| *seq >= 0).map(Moment::Entry);
         number.or_else(|| time::parse_moment(text, now).map(Moment::Time))

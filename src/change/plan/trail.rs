@@ -32,7 +32,6 @@ pub struct ListedEntry {
 
 impl ListedEntry {
     /// The remaining rows before and after.
-    #[must_use]
     pub fn rows(&self) -> &[Change] {
         self.changes.as_deref().unwrap_or_default()
     }
@@ -63,7 +62,6 @@ pub struct EntryFacts {
 
 impl EntryFacts {
     /// Reads the facts of an entry.
-    #[must_use]
     pub fn of(public: &Value) -> Self {
         let text = |key: &str| public[key].as_str().map(str::to_owned);
         EntryFacts {
@@ -80,7 +78,6 @@ impl EntryFacts {
     }
 
     /// The same from stored JSON text; no facts if it is not JSON.
-    #[must_use]
     pub fn parse(public: &str) -> Self {
         serde_json::from_str(public).map(|public: Value| EntryFacts::of(&public)).unwrap_or_default()
     }

@@ -358,6 +358,7 @@ async fn banks(
         }
     })
     .await?;
+    held.check()?;
     if banks.is_empty() && (ask.user.is_some() || ask.agent.is_some()) {
         let of = |what: &str, name: &Option<String>| name.as_ref().map(|name| format!("{what} {name}"));
         let of: Vec<String> = [of("user", &ask.user), of("agent", &ask.agent)].into_iter().flatten().collect();

@@ -2,6 +2,7 @@
 //! links.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 
 use serde_json::Value;
 
@@ -206,12 +207,15 @@ pub async fn links(draft: &mut Draft<'_>, doomed: &HashSet<&str>) -> Result<(), 
         rely_on_number(draft, &StoredRows { table: table_of(source), by: vec![memory.to_owned()], keys }).await?;
         let mut rows =
             StoredRows { table: table_of(source), by: vec![episode.to_owned(), memory.to_owned()], keys: Vec::new() };
+        let most = draft.most_rows();
         for ids in ids.chunks(ASKED) {
-            for row in store.related(Entity::MemoryLink, "memory_id", ids).await? {
+            let take = |row: Row, _| {
                 if let (Some(episode), Some(memory)) = (row.text("episode_id"), row.text("memory_id")) {
-                    rows.keys.push(vec![FetchedValue::Text(episode.to_owned()), FetchedValue::Text(memory.to_owned())]);
+                    rows.keys.push([episode, memory].map(|id| FetchedValue::Text(id.to_owned())).into());
                 }
-            }
+                if rows.keys.len() > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            store.each_related(Entity::MemoryLink, "memory_id", ids, &["episode_id", "memory_id"], take).await?;
             if draft.fills_with(&rows) {
                 return Ok(());
             }

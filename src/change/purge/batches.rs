@@ -23,6 +23,7 @@ use crate::change::waiting::WaitingTries;
 use crate::change::{ChangeError, FailedTransaction, new_id, now};
 use crate::layout::Engine;
 use crate::memory::agreeing;
+use crate::store::encode::constant;
 use crate::store::erasing::{PurgeSession, SHARED, UNDER};
 use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::own::OwnTables;
@@ -530,7 +531,7 @@ async fn make(
             let mut columns = vec![account.id.clone()];
             let mut row = vec![Cell::Is(FetchedValue::Text(kept.pseudonym.clone()))];
             for (column, value) in &account.columns {
-                let raw = match super::effects::constant(store.engine(), value) {
+                let raw = match constant(store.engine(), value) {
                     FetchedValue::Text(text) => FetchedValue::Text(text.replace("{}", &kept.pseudonym)),
                     other => other,
                 };
@@ -743,7 +744,6 @@ async fn checked(
 }
 
 /// A random name for the erased person, the same within one erasure. It is a UUID, which id columns accept.
-#[must_use]
 pub fn pseudonym() -> String {
     new_id()
 }

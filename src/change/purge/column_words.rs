@@ -8,7 +8,6 @@ use crate::store::container::{Leaf, LeafKind};
 use crate::store::stored::TableName;
 
 /// Judges by its name what a column, or the value of a JSON key, contains.
-#[must_use]
 pub fn about(name: &str) -> MentionText {
     let words = name_words(name);
     let is = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
@@ -37,7 +36,6 @@ pub struct NamingColumns {
 }
 
 /// Judges by its name, the layout and foreign keys what a column contains.
-#[must_use]
 pub fn place_of(table: &TableName, column: &str, naming: &NamingColumns) -> MentionText {
     let (told, place) = (about(column), (table.clone(), column.to_owned()));
     let is_known = naming.people.contains(&place);
@@ -57,24 +55,14 @@ const PEOPLE: &[&str] = &[
 ];
 
 /// Whether a name contains a word for people, as the table `app_users` does.
-#[must_use]
 pub fn is_of_people(name: &str) -> bool {
     name_words(name).iter().map(|word| bare(word)).any(|word| PEOPLE.contains(&word))
 }
 
 /// Words for people by what they do.
 const DOING: &[&str] = &[
-    "author",
-    "participant",
-    "assignee",
-    "reviewer",
-    "approver",
-    "requester",
-    "reporter",
-    "sender",
-    "recipient",
-    "attendee",
-    "speaker",
+    "author", "participant", "assignee", "reviewer", "approver", "requester", "reporter", "sender", "recipient",
+    "attendee", "speaker",
 ];
 
 /// Whether the keys of an object with this name are people: the name is a plural, as `users`, or begins with `by`, as
@@ -109,7 +97,6 @@ fn bare(word: &str) -> &str {
 }
 
 /// Judges what a text within a value is about: by the nearest key, or by the column for a list of values.
-#[must_use]
 pub fn leaf_place(leaf: &Leaf<'_>, column: MentionText) -> MentionText {
     let place = match (leaf.kind, nearest_key(leaf)) {
         (LeafKind::Class, _) => MentionText::default(),
@@ -126,7 +113,6 @@ pub fn leaf_place(leaf: &Leaf<'_>, column: MentionText) -> MentionText {
 }
 
 /// The name of the nearest key around a text within a value, or of the column.
-#[must_use]
 pub fn leaf_name(leaf: &Leaf<'_>, column: &str) -> String {
     nearest_key(leaf).unwrap_or_else(|| column.to_owned())
 }
@@ -138,111 +124,30 @@ fn nearest_key(leaf: &Leaf<'_>) -> Option<String> {
 }
 
 /// Whether a place with this name holds ids of rows. `whole` says that the id is the entire value.
-#[must_use]
 pub fn names_rows(name: &str, whole: bool) -> bool {
     const IDS: &[&str] = &["id", "ids", "uid", "uids", "uuid", "uuids", "guid", "guids", "ref", "refs", "key", "keys"];
     const ROWS: &[&str] = &[
-        "block",
-        "canvas",
-        "case",
-        "chat",
-        "chunk",
-        "conversation",
-        "document",
-        "drawer",
-        "entry",
-        "episode",
-        "event",
-        "execution",
-        "feedback",
-        "link",
-        "memorie",
-        "memory",
-        "message",
-        "node",
-        "parent",
-        "policy",
-        "reference",
-        "run",
-        "segment",
-        "session",
-        "step",
-        "thread",
-        "turn",
+        "block", "canvas", "case", "chat", "chunk", "conversation", "document", "drawer", "entry", "episode", "event",
+        "execution", "feedback", "link", "memorie", "memory", "message", "node", "parent", "policy", "reference",
+        "run", "segment", "session", "step", "thread", "turn",
     ];
     name_words(name).iter().any(|word| IDS.contains(&&**word) || whole && ROWS.contains(&bare(word)))
 }
 
 /// Whether a column, or the value of a JSON key, is a person, rather than an attribute or an action of one.
-#[must_use]
 pub fn names_person(name: &str) -> bool {
     const OF_A_PERSON: &[&str] = &[
-        "status",
-        "state",
-        "type",
-        "kind",
-        "role",
-        "level",
-        "tier",
-        "plan",
-        "count",
-        "score",
-        "rating",
-        "lang",
-        "language",
-        "locale",
-        "timezone",
-        "input",
-        "output",
-        "message",
-        "text",
-        "content",
-        "correction",
-        "feedback",
-        "comment",
-        "note",
-        "action",
-        "intent",
-        "query",
-        "prompt",
-        "preferences",
-        "settings",
-        "metadata",
-        "agent",
-        "time",
-        "at",
-        "date",
-        "mode",
-        "version",
-        "source",
-        "channel",
-        "age",
-        "year",
-        "country",
-        "segment",
-        "group",
-        "question",
-        "answer",
-        "request",
-        "response",
-        "reaction",
-        "preference",
-        "profile",
-        "flag",
-        "visible",
-        "confirmed",
-        "turn",
-        "index",
-        "sequence",
-        "position",
-        "rank",
-        "total",
+        "status", "state", "type", "kind", "role", "level", "tier", "plan", "count", "score", "rating", "lang",
+        "language", "locale", "timezone", "input", "output", "message", "text", "content", "correction", "feedback",
+        "comment", "note", "action", "intent", "query", "prompt", "preferences", "settings", "metadata", "agent",
+        "time", "at", "date", "mode", "version", "source", "channel", "age", "year", "country", "segment", "group",
+        "question", "answer", "request", "response", "reaction", "preference", "profile", "flag", "visible",
+        "confirmed", "turn", "index", "sequence", "position", "rank", "total",
     ];
     looks_personal(name) && !name_words(name).iter().any(|word| OF_A_PERSON.contains(&word.as_str()))
 }
 
 /// Whether the name of a column suggests data about people.
-#[must_use]
 pub fn looks_personal(column: &str) -> bool {
     let lower = column.to_lowercase();
     let words = name_words(column);
@@ -262,21 +167,8 @@ pub fn looks_personal(column: &str) -> bool {
 /// Whether a word means a person, or a way to reach one.
 fn is_personal(word: &str) -> bool {
     const MORE: &[&str] = &[
-        "subject",
-        "contact",
-        "email",
-        "mail",
-        "phone",
-        "mobile",
-        "address",
-        "addresse",
-        "birthday",
-        "birthdate",
-        "firstname",
-        "lastname",
-        "surname",
-        "fullname",
-        "ssn",
+        "subject", "contact", "email", "mail", "phone", "mobile", "address", "addresse", "birthday", "birthdate",
+        "firstname", "lastname", "surname", "fullname", "ssn",
     ];
     PEOPLE.contains(&word) || DOING.contains(&word) || MORE.contains(&word)
 }

@@ -23,7 +23,6 @@ pub struct NewDecisions {
 
 impl NewDecisions {
     /// Whether nothing is decided.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.all.is_none() && self.each.is_empty()
     }
@@ -35,13 +34,11 @@ impl NewDecisions {
     }
 
     /// Whether one decision covers all mentions left in a column.
-    #[must_use]
     pub fn covers(&self, place: &str) -> bool {
         self.all.is_some() || self.each.contains_key(place)
     }
 
     /// Counts the mentions decided one by one, by decision. The ids reveal nothing.
-    #[must_use]
     pub fn tally(&self) -> BTreeMap<String, usize> {
         let mut each = BTreeMap::new();
         self.each.values().for_each(|decision| *each.entry(decision.word().to_owned()).or_default() += 1);
@@ -64,7 +61,6 @@ impl NewDecisions {
 }
 
 /// Decisions about mentions that the plan did not find.
-#[must_use]
 pub fn unmet(plan: &PurgePlan) -> Vec<&str> {
     plan.options.each.keys().filter(|name| !plan.met.names.contains(*name)).map(String::as_str).collect()
 }
@@ -109,7 +105,6 @@ fn refused((name, (decision, reason, options)): (&String, &RefusedDecision)) -> 
 }
 
 /// Decisions about rows whose key is renamed, under the mention ids that they will have.
-#[must_use]
 pub fn moved(plan: &PurgePlan, pseudonym: &str) -> Vec<(String, Mentions)> {
     let key_of = |row: &AlteredRow| -> Vec<FetchedValue> { row.key.iter().map(|(_, value)| value.clone()).collect() };
     let renamed: HashMap<(TableName, String), &AlteredRow> = plan

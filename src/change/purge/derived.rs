@@ -22,7 +22,7 @@ use crate::store::embedding::VectorShelf;
 use crate::store::encode::{
     GivenValue, copies_again, encode, key_columns, own_column, plain_column, table_of, told_by,
 };
-use crate::store::fetched::{FetchedValue, RawRow, as_text};
+use crate::store::fetched::{FetchedValue, RawRow, as_text, composite_id};
 use crate::store::shape::TableShape;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{Cell, Image, StoredRows, TableName};
@@ -72,16 +72,18 @@ impl Counts {
     }
 }
 
-/// Finds the hashes to recompute and the vectors to delete. Returns messages about those that stay.
+/// Finds the hashes to recompute and the vectors to delete; `unique` are the columns of unique indexes. Returns messages
+/// about those that stay.
 ///
 /// # Errors
 /// The engine's refusal.
 pub async fn follow(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
+    unique: &HashSet<(TableName, String)>,
     updates: &mut KeptRows,
 ) -> Result<OldDerived, ChangeError> {
-    let (store, mut left, mut keyed) = (snapshot.store, Counts::default(), None);
+    let (store, mut left, keyed) = (snapshot.store, Counts::default(), keys::columns(graph, unique));
     let mut known: HashSet<(TableName, String)> = HashSet::new();
     for source in &store.recognised().sources {
         let Some(derived) = DerivedColumns::of(source, graph) else { continue };
@@ -90,11 +92,7 @@ pub async fn follow(
         if derived.next(updates, "").is_empty() {
             continue;
         }
-        if keyed.is_none() {
-            keyed = Some(keys::columns(snapshot, graph).await?);
-        }
-        let Some(keyed) = &keyed else { continue };
-        match derived.follow(snapshot, graph, updates, keyed, &mut left).await {
+        match derived.follow(snapshot, graph, updates, &keyed, &mut left).await {
             Err(ChangeError::Store(error)) if error.is_denied() => {
                 left.vector(derived.table.title(), "your role may not read what is computed from its texts");
             }
@@ -320,13 +318,7 @@ impl<'s> DerivedColumns<'s> {
         if let Some(id) = self.id {
             return as_text(image.get(id)?);
         }
-        let part = |name: &str| match image.get(name)? {
-            FetchedValue::Text(text) => Some(Value::from(text.as_str())),
-            FetchedValue::Integer(number) => Some(Value::from(*number)),
-            _ => None,
-        };
-        let parts: Option<Vec<Value>> = key_columns(self.source, "id")?.into_iter().map(part).collect();
-        Some(Value::from(parts?).to_string())
+        composite_id(key_columns(self.source, "id")?.into_iter().map(|name| image.get(name)))
     }
 
     /// Removes the vectors of changing texts from the separate table that holds them.

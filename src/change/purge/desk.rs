@@ -105,7 +105,6 @@ type SessionRow = (Option<usize>, Vec<FetchedValue>);
 
 impl SessionStage {
     /// Id of the session.
-    #[must_use]
     pub fn session(&self) -> &str {
         match self {
             SessionStage::Asked(asked) => &asked.session,
@@ -114,7 +113,6 @@ impl SessionStage {
     }
 
     /// The database.
-    #[must_use]
     pub fn database_id(&self) -> &str {
         match self {
             SessionStage::Asked(asked) => &asked.database_id,
@@ -137,7 +135,6 @@ impl SessionStage {
     }
 
     /// Whether a handle, in any case, means the person of this session.
-    #[must_use]
     pub fn is_about(&self, key: &Key, given: &str) -> bool {
         let wanted = hmac(key, given);
         match self {
@@ -150,7 +147,6 @@ impl SessionStage {
     }
 
     /// The request: what was asked for.
-    #[must_use]
     pub fn asked(self) -> PurgeRequest {
         match self {
             SessionStage::Asked(asked) => *asked,
@@ -263,7 +259,6 @@ impl KeptSession {
     }
 
     /// Returns the choices that the erasure follows.
-    #[must_use]
     pub fn choice(&self) -> ErasureChoice {
         let PurgeOptions { mentions, each, account, full, .. } = self.options.clone();
         ErasureChoice { mentions, each, account, full, export: self.export_sha256.is_some() }
@@ -354,14 +349,12 @@ impl Desk<'_> {
 
     /// Reads the stored sessions of a database, oldest first, without those of its copies. Unreadable files are
     /// skipped.
-    #[must_use]
     pub fn stages(&self, database_id: &str, here: &AnchorSpot) -> Vec<SessionStage> {
         let is_ours = |stage: &SessionStage| stage.database_id() == database_id && stage.spot().is(here);
         stages(&self.folder, &self.key).into_iter().filter(is_ours).collect()
     }
 
     /// Reads every unfinished session in a folder, oldest first. Other files are skipped.
-    #[must_use]
     pub fn all_kept(folder: &Path, key: &Key) -> Vec<KeptSession> {
         let planned = |stage| match stage {
             SessionStage::Planned(kept) => Some(*kept),
@@ -411,7 +404,6 @@ impl Desk<'_> {
     }
 
     /// Reads the state that [`Desk::keep_fleet`] stored.
-    #[must_use]
     pub fn fleet(&self, name: &str) -> Option<FleetSession> {
         open(&self.key, &self.fleet_file(name)).and_then(|file| serde_json::from_reader(file).ok())
     }
@@ -422,7 +414,6 @@ impl Desk<'_> {
     }
 
     /// Returns the folder of the receipts.
-    #[must_use]
     pub fn receipts(&self) -> PathBuf {
         self.folder.join("receipts")
     }
@@ -436,19 +427,23 @@ impl Desk<'_> {
         private_file::folder(&path).map_err(|e| ChangeError::Failed(format!("{}: {e}", path.display())))
     }
 
-    /// Stores a receipt.
+    /// Stores the receipt of a purge that ended. Returns the file.
     ///
     /// # Errors
     /// [`ChangeError::Failed`] with the file's name.
-    pub fn keep_receipt(&self, id: &str, receipt: &impl Serialize) -> Result<PathBuf, ChangeError> {
+    pub fn keep_receipt(&self, id: &str, status: PurgeStatus, receipt: &impl Serialize) -> Result<String, ChangeError> {
         let path = self.receipts().join(format!("{id}.json"));
         let text = serde_json::to_string_pretty(receipt).unwrap_or_default();
-        write_private(&path, text.as_bytes())?;
-        Ok(path)
+        write_private(&path, text.as_bytes()).map_err(|error| {
+            let ended = status.word();
+            ChangeError::Failed(format!(
+                "{error}: the purge ended {ended}, and its receipt could not be kept; --resume keeps it"
+            ))
+        })?;
+        Ok(path.display().to_string())
     }
 
     /// Receipts of a person's erasures that were verified since a time, oldest first.
-    #[must_use]
     pub fn verified_since(&self, handles: &HashSet<String>, since: &str) -> Vec<PurgeReceipt> {
         let files = std::fs::read_dir(self.receipts()).into_iter().flatten().flatten();
         let texts = files.filter_map(|file| input_file::read_text(&file.path(), RECEIPT_BYTES).ok());

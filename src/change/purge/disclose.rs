@@ -209,6 +209,8 @@ pub async fn disclosures(
             ),
         ));
     }
+    let uncovered = snapshot.store.uncovered().iter();
+    plan.notes.extend(uncovered.map(|store| format!("{}: {}", store.reason, store.remedy)));
     let silent = strangers(snapshot, graph).into_iter().filter(|(table, _)| !unknown.contains(table));
     plan.silent.extend(silent);
     for (table, reason) in &graph.relations.unread {

@@ -16,11 +16,11 @@ use super::row_ids::RowIds;
 use super::subject::PersonHandle;
 use super::taken::TakenRows;
 use crate::change::ChangeError;
-use crate::layout::Engine;
 use crate::layout::erase::{BoundRule, EraseAction};
 use crate::memory::mention::{Certainty, MentionText};
 use crate::memory::packed::pages::PageStore;
 use crate::store::container::{Leaf, Rewritten};
+use crate::store::encode::constant;
 use crate::store::fetched::{FetchedValue, RawRow};
 use crate::store::row_list::{RowList, row_digest};
 use crate::store::snapshot::{Snapshot, WantedRows};
@@ -55,7 +55,6 @@ impl NewValue {
     }
 
     /// The value, unless it contains the pseudonym.
-    #[must_use]
     pub fn known(&self) -> Option<FetchedValue> {
         match self {
             NewValue::Is(value) => Some(value.clone()),
@@ -65,7 +64,6 @@ impl NewValue {
     }
 
     /// Whether the value contains the pseudonym among other text.
-    #[must_use]
     pub fn is_around(&self) -> bool {
         matches!(self, NewValue::Around(_))
     }
@@ -172,13 +170,11 @@ pub struct KeptRows {
 
 impl KeptRow {
     /// Whether a key, or a reference to one, is renamed.
-    #[must_use]
     pub fn renames(&self) -> bool {
         self.set.iter().any(|update| update.new.is_around())
     }
 
     /// Returns the value that a column gets.
-    #[must_use]
     pub fn get(&self, column: &str) -> Option<&NewValue> {
         self.set.iter().find(|update| *update.column == *column).map(|update| &update.new)
     }
@@ -191,7 +187,6 @@ impl KeptRows {
     }
 
     /// Sets the number of rows after which no more are recorded.
-    #[must_use]
     pub(super) fn within(self, most: usize) -> Self {
         KeptRows { most, ..self }
     }
@@ -269,14 +264,12 @@ impl KeptRows {
     }
 
     /// The rows that lose words of their own.
-    #[must_use]
     pub fn losing(&self) -> Vec<(TableName, Vec<FetchedValue>)> {
         let losing = self.rows.iter().filter(|(_, (_, row))| row.loses);
         losing.map(|((table, _), (key, _))| (table.clone(), key.clone())).collect()
     }
 
     /// Whether a row loses words of its own.
-    #[must_use]
     pub fn loses(&self, table: &TableName, key: &[FetchedValue]) -> bool {
         self.rows.get(&(table.clone(), spelled(key))).is_some_and(|(_, row)| row.loses)
     }
@@ -291,7 +284,6 @@ impl KeptRows {
     }
 
     /// Returns the value that a row's column is about to get.
-    #[must_use]
     pub fn get(&self, table: &TableName, key: &[FetchedValue], column: &str) -> Option<&NewValue> {
         let spelled = spelled(key);
         self.rows.get(&(table.clone(), spelled))?.1.get(column)
@@ -304,7 +296,6 @@ impl KeptRows {
 }
 
 /// Digest of a stored value, the same whether it was read alone or within the image of its row.
-#[must_use]
 pub fn digest(raw: &FetchedValue) -> ValueDigest {
     let text = match raw {
         FetchedValue::Bytes(bytes) => json!(format!("\\x{}", hex::encode(bytes))).to_string(),
@@ -453,14 +444,12 @@ async fn one<'g>(
 }
 
 /// Whether a rule empties more than the columns that name deleted rows.
-#[must_use]
 pub fn empties_content(rule: &BoundRule) -> bool {
     let naming = rule.naming_columns();
     rule.action == EraseAction::Empty && rule.columns.iter().any(|column| !naming.contains(column))
 }
 
 /// Whether the database or the layout forbids to empty a column.
-#[must_use]
 pub fn is_required(snapshot: &Snapshot<'_>, table: &TableName, column: &str) -> bool {
     let never = &snapshot.store.recognised().erasure.never_empty;
     if never.iter().any(|(of, kept)| TableName::of(of) == *table && kept == column) {
@@ -573,20 +562,6 @@ async fn parents<'r>(
     let stored = |raw: &FetchedValue| there.get(&chain.digest(raw)?).cloned();
     found.values_mut().for_each(|raw| *raw = stored(raw).unwrap_or(FetchedValue::Null));
     Ok(found)
-}
-
-/// A layout's constant in its stored form.
-#[must_use]
-pub fn constant(engine: Engine, value: &Value) -> FetchedValue {
-    match (engine, value) {
-        (_, Value::Null) => FetchedValue::Null,
-        (_, Value::String(text)) => FetchedValue::Text(text.clone()),
-        (Engine::Sqlite, Value::Bool(b)) => FetchedValue::Integer(i64::from(*b)),
-        (Engine::Sqlite, Value::Number(n)) => {
-            n.as_i64().map_or(FetchedValue::Real(n.as_f64().unwrap_or_default()), FetchedValue::Integer)
-        }
-        (_, other) => FetchedValue::Text(other.to_string()),
-    }
 }
 
 #[cfg(test)]

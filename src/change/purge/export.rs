@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::disclose;
 use super::graph::Graph;
+use super::plan::PurgeOptions;
 use super::sealed::{SealedReader, SealedWriter};
 use super::subject;
 use crate::change::plan::{canonical, digest_of};
@@ -20,7 +21,7 @@ use crate::ground::private_file::{self, PrivateFile};
 use crate::ground::scratch_file::scratch_file;
 use crate::ground::unfinished::UnfinishedPath;
 use crate::layout::{BoundSource, Engine};
-use crate::memory::Row;
+use crate::memory::{Row, UnreadRows};
 use crate::store::Store;
 use crate::store::container::readable;
 use crate::store::encode::plain_column;
@@ -43,20 +44,25 @@ pub enum Sink<'a> {
     Stream(&'a mut (dyn Write + Send)),
 }
 
-/// Writes the bundle of a person, from one snapshot of the database. Returns the manifest and its SHA-256.
+/// Writes the bundle of a person, from one snapshot of the database, with the account and with the rows that an erasure
+/// with the same options deletes for what they name in other databases. Returns the manifest and its SHA-256.
 ///
 /// # Errors
 /// As resolving the person; [`ChangeError::Failed`] if the bundle cannot be written.
 pub async fn bundle(
     store: &Store,
     given: &str,
-    aliases: &[String],
+    options: &PurgeOptions,
     mut sink: Sink<'_>,
 ) -> Result<(Value, String), ChangeError> {
     let mut snapshot = store.snapshot().await?;
-    let subject = subject::resolve(&mut snapshot, given, aliases).await?;
     let relations = snapshot.relations().await?;
     let mut graph = Graph::new(store, &store.recognised().erasure.rules, relations, true);
+    graph.take_carried(&mut snapshot, &options.carried).await?;
+    let subject = match subject::resolve(&mut snapshot, given, &options.aliases).await {
+        Err(ChangeError::NotFound(_)) if graph.going() > 0 => subject::by_words(given, &options.aliases)?,
+        found => found?,
+    };
     graph.close(&mut snapshot, &subject.ids).await?;
     let left_out = left_out(&snapshot, &graph);
     let mut folder = match &sink {
@@ -122,6 +128,9 @@ pub async fn bundle(
     let shared = disclose::namesakes(store, &subject.ids).await?;
     if !shared.is_empty() {
         manifest["namesakes"] = json!(shared);
+    }
+    if let Some(tables) = store.unread().filter(|tables| !tables.is_empty()) {
+        manifest["damaged"] = json!(tables.iter().map(UnreadRows::told).collect::<Vec<_>>());
     }
     let hash = digest_of(&manifest);
     if let Some(folder) = folder {

@@ -25,7 +25,7 @@ use super::receipt::{PurgeReceipt, PurgeRecheck, RecheckFound};
 use super::run::{begun, check_held, ready_for, resume_first, run, unfinished};
 use super::search::KeptSearch;
 use super::subject::{self, PersonHandle};
-use super::taken::GoingRows;
+use super::taken::{GoingRows, room};
 use super::verdict::PurgeStatus;
 use super::{Sink, bundle, traces};
 use crate::change::plan::Counts;
@@ -33,8 +33,10 @@ use crate::change::suppress::hmac;
 use crate::change::{ChangeError, anchor, not_yet_for, obstacle};
 use crate::layout::builtin;
 use crate::memory::agreeing;
+use crate::memory::packed::pages::PageStore;
 use crate::store::fetched::as_text;
 use crate::store::proof::bytes::UncheckedBytes;
+use crate::store::row_list::RowList;
 use crate::store::{OpenError, OpenOptions, Store, StoreError, Target};
 
 /// Kinds of handles that may identify the person in another database. Short words and numbers do not count: there they
@@ -183,7 +185,7 @@ fn status_of(error: &ChangeError) -> &'static str {
     }
 }
 
-/// The part of an erasure's plan that is stored while other databases are examined: all but its rows.
+/// The part of an erasure's plan that is stored while other databases are examined.
 pub struct FoundPlan {
     /// Rows by table and verb.
     pub counts: Counts,
@@ -202,11 +204,17 @@ pub struct FoundPlan {
     pub obstacle: Option<String>,
     /// Layouts of the database.
     layouts: Vec<String>,
+    /// Keys of the rows to delete, of tables whose key is one column.
+    going: RowList,
 }
 
 impl FoundPlan {
-    fn of(plan: PurgePlan, store: &Store, print: PrintPlan<'_>) -> Result<Self, ChangeError> {
+    fn of(plan: PurgePlan, store: &Store, print: PrintPlan<'_>, pages: &PageStore) -> Result<Self, ChangeError> {
+        let mut going = RowList::new(pages);
+        let tables = plan.deletes.iter().filter(|rows| rows.by.len() == 1);
+        tables.flat_map(GoingRows::all_keys).for_each(|key| going.push(&key));
         Ok(FoundPlan {
+            going,
             layouts: store.recognised().layouts.iter().map(|layout| layout.name.clone()).collect(),
             counts: plan.counts.clone(),
             ids: plan.subject.ids.clone(),
@@ -217,6 +225,13 @@ impl FoundPlan {
             obstacle: plan.is_unowned.then(|| planning::UNOWNED.to_owned()),
             printed: print(plan).map_err(|error| ChangeError::Failed(error.to_string()))?,
         })
+    }
+
+    /// Ids of the rows to delete.
+    fn ids_to_delete(&self) -> Result<Vec<String>, ChangeError> {
+        let ids = self.going.iter().filter_map(|key| as_text(key.first()?)).collect();
+        self.going.check()?;
+        Ok(ids)
     }
 
     /// Addresses and telephone numbers among the handles that this database does not list for the person.
@@ -242,10 +257,14 @@ fn with_aliases(options: &PurgeOptions, further: &[String]) -> PurgeOptions {
     PurgeOptions { aliases, ..options.clone() }
 }
 
-/// Layouts whose rows are named in databases of other layouts that are shipped.
-fn far_layouts() -> BTreeSet<String> {
-    let layouts = builtin::all().unwrap_or_default();
-    layouts.into_iter().flat_map(|layout| layout.rules).filter_map(|rule| rule.of_layout).collect()
+/// Layouts of other databases whose rows a database names; those that any shipped layout names if it cannot be opened,
+/// because a later run may reach it when these rows are gone.
+fn far_layouts(store: Option<&Store>) -> BTreeSet<String> {
+    let Some(store) = store else {
+        let layouts = builtin::all().unwrap_or_default();
+        return layouts.into_iter().flat_map(|layout| layout.rules).filter_map(|rule| rule.of_layout).collect();
+    };
+    store.recognised().erasure.far.iter().map(|far| far.layout.clone()).collect()
 }
 
 /// Converts a plan to the JSON to print, if any.
@@ -312,16 +331,18 @@ pub async fn plan_fleet(
     print: PrintPlan<'_>,
     told: Progress<'_>,
 ) -> Result<Vec<FleetPlan>, ChangeError> {
-    let planner = FleetPlanner { options: erasure.options, print, told };
-    let mut plans = Vec::new();
+    let planner = FleetPlanner { options: erasure.options, print, told, pages: &room() };
+    let (mut plans, mut far) = (Vec::new(), Vec::new());
     for member in &fleet.members {
-        plans.push(match fleet.open(member).await {
+        let store = fleet.open(member).await;
+        far.push(far_layouts(store.as_ref().ok()));
+        plans.push(match store {
             Ok(store) => planner.plan(member, &store, erasure.given).await,
             Err(words) => FleetPlan::Failed(UNREACHABLE, words),
         });
     }
     planner.find_further(fleet, &mut plans, BTreeSet::new()).await;
-    planner.carry(fleet, &mut plans, erasure.given).await?;
+    planner.carry(fleet, &mut plans, &far, erasure.given).await?;
     check_anybody(fleet, &plans, erasure.given)?;
     check_decisions(&erasure.options.each, &plans)?;
     Ok(plans)
@@ -348,6 +369,8 @@ struct FleetPlanner<'a> {
     options: &'a PurgeOptions,
     print: PrintPlan<'a>,
     told: Progress<'a>,
+    /// Storage for the keys of the rows to delete in all databases.
+    pages: &'a PageStore,
 }
 
 impl FleetPlanner<'_> {
@@ -404,61 +427,40 @@ impl FleetPlanner<'_> {
     }
 
     /// Plans again where rows name rows that are deleted in databases of another layout, which alone say whose they
-    /// are. Returns the ids of these, by layout, with those of earlier runs.
-    async fn carry(&self, fleet: &Fleet, plans: &mut [FleetPlan], given: &str) -> Result<CarriedIds, ChangeError> {
-        let mut naming: Vec<(usize, BTreeSet<String>)> = Vec::new();
-        let mut named: BTreeSet<String> = BTreeSet::new();
-        for (at, member) in fleet.members.iter().enumerate() {
-            let is_read = matches!(plans[at], FleetPlan::Found { .. } | FleetPlan::Absent(_));
-            let store = if is_read { fleet.open(member).await.ok() } else { None };
-            // A later run may reach it, when the rows that it names are gone.
-            let layouts = store.map_or_else(far_layouts, |store| {
-                store.recognised().erasure.far.iter().map(|far| far.layout.clone()).collect()
-            });
-            named.extend(layouts.iter().cloned());
-            naming.push((at, layouts));
-        }
+    /// are; `far` are the layouts that each database names. Returns the ids of these, by layout, with those of earlier
+    /// runs.
+    async fn carry(
+        &self,
+        fleet: &Fleet,
+        plans: &mut [FleetPlan],
+        far: &[BTreeSet<String>],
+        given: &str,
+    ) -> Result<CarriedIds, ChangeError> {
         let mut carried = self.options.carried.clone();
-        for (member, planned) in fleet.members.iter().zip(&*plans) {
-            let FleetPlan::Found { plan, by } = planned else { continue };
-            for layout in plan.layouts.iter().filter(|layout| named.contains(*layout)) {
-                let ids = self.ids_to_delete(fleet, member, by, &plan.also).await?;
+        for plan in plans.iter().filter_map(FleetPlan::plan) {
+            for layout in plan.layouts.iter().filter(|layout| far.iter().any(|named| named.contains(*layout))) {
+                let ids = plan.ids_to_delete()?;
                 if !ids.is_empty() {
                     carried.entry(layout.clone()).or_default().extend(ids);
                 }
             }
         }
-        for (at, _) in naming.into_iter().filter(|(_, layouts)| layouts.iter().any(|name| carried.contains_key(name))) {
-            let (by, also) = match &plans[at] {
+        for ((member, planned), far) in fleet.members.iter().zip(plans).zip(far) {
+            let (by, also) = match &*planned {
+                _ if !far.iter().any(|layout| carried.contains_key(layout)) => continue,
                 FleetPlan::Found { plan, by } => (by.clone(), plan.also.clone()),
                 FleetPlan::Absent(_) => (given.to_owned(), Vec::new()),
                 FleetPlan::Begun(_) | FleetPlan::Failed(..) => continue,
             };
-            let Ok(store) = fleet.open(&fleet.members[at]).await else { continue };
+            let Ok(store) = fleet.open(member).await else { continue };
             let options = PurgeOptions { carried: carried.clone(), ..with_aliases(self.options, &also) };
             let again = FleetPlanner { options: &options, ..*self };
-            if let FleetPlan::Found { plan: mut further, by } = again.plan(&fleet.members[at], &store, &by).await {
+            if let FleetPlan::Found { plan: mut further, by } = again.plan(member, &store, &by).await {
                 further.also = also;
-                plans[at] = FleetPlan::Found { plan: further, by };
+                *planned = FleetPlan::Found { plan: further, by };
             }
         }
         Ok(carried)
-    }
-
-    /// Ids of the rows to delete in a database, of tables whose key is one column.
-    async fn ids_to_delete(
-        &self,
-        fleet: &Fleet,
-        member: &FleetMember,
-        by: &str,
-        also: &[String],
-    ) -> Result<Vec<String>, ChangeError> {
-        let store = fleet.open(member).await.map_err(ChangeError::Failed)?;
-        let options = with_aliases(self.options, also);
-        let looked = planning::look_for(&store, by, &options, &mut KeptSearch::default(), &|_, _| {}).await?;
-        let LookedFor::Found(plan) = looked else { return Ok(Vec::new()) };
-        let tables = plan.deletes.iter().filter(|rows| rows.by.len() == 1);
-        Ok(tables.flat_map(GoingRows::all_keys).filter_map(|key| as_text(key.first()?)).collect())
     }
 
     async fn plan(&self, member: &FleetMember, store: &Store, given: &str) -> FleetPlan {
@@ -479,7 +481,7 @@ impl FleetPlanner<'_> {
             LookedFor::Found(mut plan) => {
                 let obstacle = obstacle(ready_for(store, &plan).await)?;
                 plan.notes.extend(obstacle.as_deref().map(not_yet_for));
-                let plan = FoundPlan::of(*plan, store, self.print)?;
+                let plan = FoundPlan::of(*plan, store, self.print, self.pages)?;
                 let plan = FoundPlan { obstacle: obstacle.or(plan.obstacle), ..plan };
                 FleetPlan::Found { plan: Box::new(plan), by: given.to_owned() }
             }
@@ -604,10 +606,11 @@ pub async fn erase_fleet(
     let earlier = desk.fleet(&erasure.name);
     let mut session = FleetSession::new(erasure, resume, earlier.as_ref());
     let options = session.options.clone();
-    let planner = FleetPlanner { options: &options, print: &|_| Ok(None), told: desk.progress };
-    let (mut places, mut plans) = (Vec::new(), Vec::new());
+    let planner = FleetPlanner { options: &options, print: &|_| Ok(None), told: desk.progress, pages: &room() };
+    let (mut places, mut plans, mut far) = (Vec::new(), Vec::new(), Vec::new());
     for member in &fleet.members {
         let store = fleet.open(member).await;
+        far.push(far_layouts(store.as_ref().ok()));
         places.push(FleetPlace::of(member, store.as_ref().ok()).await);
         plans.push(match (store, resume) {
             (Err(words), _) => FleetPlan::Failed(UNREACHABLE, words),
@@ -620,7 +623,7 @@ pub async fn erase_fleet(
     session.databases = session::known(places, &session.databases, resume.is_some());
     let handles = std::mem::take(&mut session.handles);
     session.handles = planner.find_further(fleet, &mut plans, handles).await;
-    session.options.carried = planner.carry(fleet, &mut plans, erasure.given).await?;
+    session.options.carried = planner.carry(fleet, &mut plans, &far, erasure.given).await?;
     if earlier.is_none() {
         check_anybody(fleet, &plans, erasure.given)?;
     }
@@ -669,16 +672,10 @@ fn finish(
         return Err(ChangeError::NotFound(nobody(databases.len(), erasure.given)));
     }
     let mut receipt = FleetReceipt::new(erasure, databases, desk.author);
-    let kept = desk.keep_receipt(&receipt.receipt_id, &receipt).map_err(|error| {
-        let ended = receipt.status.word();
-        ChangeError::Failed(format!(
-            "{error}: the purge ended {ended}, and its receipt could not be kept; --resume keeps it"
-        ))
-    })?;
+    receipt.kept_in = Some(desk.keep_receipt(&receipt.receipt_id, receipt.status, &receipt)?);
     if receipt.status != PurgeStatus::Incomplete {
         desk.forget_fleet(&erasure.name);
     }
-    receipt.kept_in = Some(kept.display().to_string());
     Ok(receipt)
 }
 
@@ -778,11 +775,10 @@ impl FleetRun<'_> {
         let exported = match &self.session.export {
             Some(folder) => {
                 let folder = folder_of(folder, &member.label);
-                match bundle(store, given, &options.aliases, Sink::Folder(&folder)).await {
+                match bundle(store, given, options, Sink::Folder(&folder)).await {
                     Ok((_, hash)) => Some(hash),
-                    // After an unfinished erasure nothing may be left to export; and rows may name only what is deleted in
-                    // other databases.
-                    Err(ChangeError::NotFound(_)) if decisions.is_some() || !options.carried.is_empty() => None,
+                    // After an unfinished erasure nothing may be left to export.
+                    Err(ChangeError::NotFound(_)) if decisions.is_some() => None,
                     Err(error) => return member.failed(status_of(&error), self.nameless(&error.to_string())),
                 }
             }

@@ -78,7 +78,6 @@ pub fn hash_set(hash: &mut Sha256, title: &str, sums: [u64; 2], len: usize) {
 
 impl Graph {
     /// Creates an empty graph with its rules. `account` also includes the person's account.
-    #[must_use]
     pub fn new(store: &Store, rules: &[BoundRule], relations: Relations, account: bool) -> Self {
         let mut rules: Vec<BoundRule> = rules.iter().filter(|r| account || !r.account).cloned().collect();
         for rule in &mut rules {
@@ -111,8 +110,24 @@ impl Graph {
         graph
     }
 
+    /// The rows of the person's account that an erasure keeps: all, or none if the account goes too.
+    ///
+    /// # Errors
+    /// As [`Graph::close`].
+    pub async fn of_account(
+        snapshot: &mut Snapshot<'_>,
+        relations: Relations,
+        goes: bool,
+        subject: &[String],
+    ) -> Result<Self, ChangeError> {
+        let mut account = Graph::new(snapshot.store, &[], relations, true);
+        let rules = snapshot.store.recognised().erasure.rules.iter().filter(|r| r.account && !goes);
+        account.rules = rules.cloned().collect();
+        account.close(snapshot, subject).await?;
+        Ok(account)
+    }
+
     /// Stops the search when more rows than `most` are to be deleted.
-    #[must_use]
     pub fn within(self, most: usize) -> Self {
         Graph { most, ..self }
     }
@@ -169,7 +184,6 @@ impl Graph {
     }
 
     /// The rows of a table to delete; `None` if there are none.
-    #[must_use]
     pub fn taken(&self, table: &TableName) -> Option<&TakenRows> {
         self.tables.get(table)
     }
@@ -182,13 +196,11 @@ impl Graph {
     }
 
     /// Whether a row is to be deleted.
-    #[must_use]
     pub fn has(&self, table: &TableName, key: &[FetchedValue]) -> bool {
         self.taken_through(table).any(|taken| taken.has(key))
     }
 
     /// The key of a located row, in the form that the graph uses for its table.
-    #[must_use]
     pub fn key_of(&self, row: &LocatedRow<'_>) -> Vec<FetchedValue> {
         let by = self.relations.keys.get(&row.table());
         let key = by.and_then(|by| by.iter().map(|column| row.image.get(column).cloned()).collect::<Option<Vec<_>>>());
@@ -196,7 +208,6 @@ impl Graph {
     }
 
     /// Whether one of these stored rows is to be deleted, as far as they are given by the table's key or by their ids.
-    #[must_use]
     pub fn has_one_of(&self, rows: &StoredRows) -> bool {
         let places = |key: &[String]| -> Option<Vec<usize>> {
             key.iter().map(|k| rows.by.iter().position(|column| column == k)).collect()
@@ -258,7 +269,6 @@ impl Graph {
     }
 
     /// Returns the keys, of one or more values, by which a rule's columns name the person or one of the given rows.
-    #[must_use]
     pub fn named_by(&self, rule: &BoundRule, subject: &[String], rows: Range<usize>) -> Vec<Vec<FetchedValue>> {
         let Some(of) = &rule.of else { return subject.iter().map(|id| vec![FetchedValue::Text(id.clone())]).collect() };
         let Some(taken) = self.tables.get(&TableName::of(of)) else { return Vec::new() };
@@ -634,7 +644,6 @@ impl Graph {
     }
 
     /// Tables whose rows to delete refer to each other, grouped by circle.
-    #[must_use]
     pub fn circles(&self) -> Vec<Vec<TableName>> {
         let tables: Vec<TableName> =
             self.tables.iter().filter(|(_, t)| !t.is_empty()).map(|(name, _)| name.clone()).collect();
@@ -654,7 +663,6 @@ impl Graph {
     /// Whether rows that belong to the person can be deleted before rows deleted for their contents: no foreign key
     /// leads from the latter to the former, except by a rule that makes the referring row the person's too, and none is
     /// in a circle with some.
-    #[must_use]
     pub fn own_can_go_first(&self, circles: &[Vec<TableName>]) -> bool {
         let is_chosen = |table: &TableName| self.taken(table).is_some_and(|taken| taken.len() > self.own(table));
         let waits = |circle: &&Vec<TableName>| circle.iter().any(is_chosen);
@@ -676,7 +684,6 @@ impl Graph {
     }
 
     /// The tables in the order of deletion: referring tables first.
-    #[must_use]
     pub fn order(&self) -> Vec<TableName> {
         let mut left: Vec<TableName> =
             self.tables.iter().filter(|(_, t)| !t.is_empty()).map(|(n, _)| n.clone()).collect();
@@ -731,7 +738,6 @@ fn id_of_several(store: &Store, relations: &Relations, of: &TableKey) -> Option<
 }
 
 /// Columns that hold ids and nothing else: a longer value that contains such an id names someone else.
-#[must_use]
 pub fn id_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, String)> {
     let erasure = &store.recognised().erasure;
     let rules =
@@ -745,7 +751,6 @@ pub fn id_columns(store: &Store, relations: &Relations) -> HashSet<(TableName, S
 }
 
 /// Columns for which the layout or a foreign key says whether they hold the id of a person.
-#[must_use]
 pub fn naming_columns(store: &Store, relations: &Relations) -> NamingColumns {
     let erasure = &store.recognised().erasure;
     let owners =
@@ -935,7 +940,6 @@ pub fn within(raw: &FetchedValue, rule: &BoundRule) -> Vec<String> {
 }
 
 /// Whether a rule deletes rows because their column names the person.
-#[must_use]
 pub fn names_owner(rule: &BoundRule) -> bool {
     rule.of.is_none() && rule.action == EraseAction::Delete
 }
@@ -957,7 +961,9 @@ async fn is_named(snapshot: &mut Snapshot<'_>, rule: &BoundRule, id: &str) -> Re
     if !rule.inside.is_whole() {
         return is_at_path(snapshot, rule, id).await;
     }
-    Ok(snapshot.holds(&TableName::of(&rule.table), &rule.column, FetchedValue::Text(id.to_owned())).await?)
+    let (table, columns) = (TableName::of(&rule.table), [rule.column.clone()]);
+    let wanted = WantedRows { table: &table, columns: &columns, when: None, subject: &[] };
+    Ok(snapshot.holds(wanted, FetchedValue::Text(id.to_owned())).await?)
 }
 
 /// Whether the column of a rule contains a text at the rule's path in some row.

@@ -26,7 +26,6 @@ pub struct Hit {
 
 impl Hit {
     /// Whether the match is a row id that is also a common word here.
-    #[must_use]
     pub fn is_common(&self) -> bool {
         self.certainty == mention::A_COMMON_WORD
     }

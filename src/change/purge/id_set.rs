@@ -32,7 +32,6 @@ impl IdSet {
     }
 
     /// Whether an id is one of them.
-    #[must_use]
     pub fn contains(&self, id: &str) -> bool {
         self.known.contains(wide_digest(id))
     }
@@ -46,13 +45,11 @@ impl IdSet {
     }
 
     /// Number of ids.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -69,7 +66,6 @@ impl IdSet {
     }
 
     /// Sums of all hashes, which identify the set regardless of order.
-    #[must_use]
     pub fn sums(&self) -> [u64; 2] {
         self.known.sums()
     }
@@ -84,25 +80,21 @@ pub struct LostIds {
 
 impl LostIds {
     /// Combines ids recognizable in any text with others.
-    #[must_use]
     pub fn new(told: &Arc<IdSet>, own: IdSet) -> Self {
         LostIds { told: told.clone(), own: Arc::new(own) }
     }
 
     /// Whether an id is one of them.
-    #[must_use]
     pub fn contains(&self, id: &str) -> bool {
         self.own.contains(id) || self.told.contains(id)
     }
 
     /// The ids recognizable in any text.
-    #[must_use]
     pub fn told(&self) -> &IdSet {
         &self.told
     }
 
     /// The ids for this place only.
-    #[must_use]
     pub fn own(&self) -> &IdSet {
         &self.own
     }

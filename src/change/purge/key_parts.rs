@@ -29,7 +29,6 @@ pub(super) struct PersonKeyPart {
 }
 
 /// The hits that are a whole key or a part of one. The id of a deleted row counts only as a whole.
-#[must_use]
 pub fn parts(value: &[u8], mut hits: Vec<Hit>) -> Vec<Hit> {
     hits.retain(|hit| matches!(hit.what, ByteFind::Handle(_)) || beside(value, hit) == (None, None));
     hits
@@ -41,7 +40,6 @@ fn beside<'v>(value: &'v [u8], hit: &Hit) -> (Option<&'v u8>, Option<&'v u8>) {
 
 /// Whether an id is an entire value, or an entire element of a list or a document. Within a longer id, it means something
 /// else.
-#[must_use]
 pub fn is_item(value: &[u8], hit: &Hit) -> bool {
     let (Some(before), Some(after)) = beside(value, hit) else { return beside(value, hit) == (None, None) };
     let is_number = value[hit.start..hit.end].iter().all(u8::is_ascii_digit);
@@ -53,7 +51,6 @@ pub fn is_item(value: &[u8], hit: &Hit) -> bool {
 
 /// Rates how certain it is that a part of a key means the person. A dot may be part of an id: `ann.k` is someone else,
 /// as are further letters and digits.
-#[must_use]
 pub fn certainty(column: &str, value: &[u8], hits: &[Hit]) -> Certainty {
     let path = PATHS.contains(&column);
     let sure = |hit: &Hit| {
@@ -111,7 +108,6 @@ pub fn renamed(
 pub const BLANK: &str = "qZnameZq";
 
 /// The text with each of these hits replaced by a placeholder that contains the hit's number.
-#[must_use]
 pub fn blanked(text: &str, hits: &[Hit]) -> String {
     let mut new = String::with_capacity(text.len());
     let mut at = 0;
@@ -123,7 +119,6 @@ pub fn blanked(text: &str, hits: &[Hit]) -> String {
 }
 
 /// The pieces of a text around its remaining placeholders. `old` is the text in which `hits` were found.
-#[must_use]
 pub fn pieces(text: &str, hits: &[Hit], old: &str, handles: &[&PersonHandle]) -> Vec<String> {
     let mut parts = text.split(BLANK);
     let mut pieces = vec![parts.next().unwrap_or_default().to_owned()];
@@ -147,14 +142,13 @@ fn numbered(hit: &Hit, value: &[u8], handles: &[&PersonHandle]) -> String {
     format!("{number}v{sum}")
 }
 
-/// Returns the text around a hit up to a blank, a comma, a quotation mark, a bracket or a backslash: the item, if the
-/// text is a list.
-#[must_use]
-pub fn token<'t>(text: &'t [u8], hit: &Hit) -> &'t [u8] {
+/// Returns the hit with the text around it up to a blank, a comma, a quotation mark, a bracket or a backslash: the item, if
+/// the text is a list.
+pub fn token(text: &[u8], hit: &Hit) -> Hit {
     let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b',' | b'[' | b']' | b'{' | b'}' | b'\\');
     let start = text[..hit.start].iter().rposition(ends).map_or(0, |at| at + 1);
     let end = text[hit.end..].iter().position(ends).map_or(text.len(), |at| hit.end + at);
-    &text[start..end]
+    Hit { start, end, ..*hit }
 }
 
 #[cfg(test)]

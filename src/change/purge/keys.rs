@@ -30,7 +30,6 @@ pub struct KeyReference {
 }
 
 /// All references to a column of another row.
-#[must_use]
 pub fn references(graph: &Graph) -> Vec<KeyReference> {
     let foreign = graph.relations.foreign.iter().map(|f| KeyReference {
         from: f.from.clone(),
@@ -83,13 +82,15 @@ pub struct Keys {
     pub columns: HashSet<(TableName, String)>,
     /// Values that are renamed wherever they occur, and the parts of them that are.
     pub renamed: HashSet<String>,
+    /// Values that rows have once each and no row is named by, such as tags: they are renamed where they are a whole value
+    /// or an item of a list.
+    pub labels: HashSet<String>,
     /// Values that are not renamed.
     pub kept: HashSet<String>,
 }
 
 impl Keys {
     /// Whether a value refers to a key that contains the person's id: it is renamed with the key.
-    #[must_use]
     pub fn follows(&self, table: &TableName, column: &str, value: &str) -> bool {
         let to = self.refers.get(&(table.clone(), column.to_owned()));
         to.into_iter().flatten().any(|place| self.held.get(place).is_some_and(|held| held.contains(value)))
@@ -106,7 +107,7 @@ pub async fn find(
     search: &PersonSearch<'_>,
     before: Option<&FoundPlaces>,
 ) -> Result<(Keys, Vec<PersonKeyPart>), ChangeError> {
-    let mut keys = Keys { columns: columns(snapshot, search.graph).await?, ..Keys::default() };
+    let mut keys = Keys { columns: columns(search.graph, &search.about.unique), ..Keys::default() };
     for reference in references(search.graph) {
         for (from, to) in reference.columns.iter().zip(&reference.to_columns) {
             let (place, key) = ((reference.from.clone(), from.clone()), (reference.to.clone(), to.clone()));
@@ -128,6 +129,7 @@ pub async fn find(
             keys.held.entry(place).or_default().insert(text.clone());
         }
     }
+    let names_rows = naming(search.graph);
     for part in &parts_found {
         let FetchedValue::Text(text) = &part.raw else { continue };
         let follows = keys.follows(&part.table, &part.column, text);
@@ -135,27 +137,34 @@ pub async fn find(
             Mentions::Delete => false,
             // A common word is the key only if the column refers to it.
             Mentions::Redact if follows || part.hits.iter().any(Hit::is_common) => false,
-            Mentions::Redact if !search.graph.relations.is_tied(&part.table, &part.column) => {
+            Mentions::Redact if search.graph.relations.is_tied(&part.table, &part.column) => {
+                keys.kept.insert(text.clone())
+            }
+            Mentions::Redact if names_rows.contains(&(part.table.clone(), part.column.clone())) => {
                 keys.renamed.insert(text.clone())
             }
-            Mentions::Redact | Mentions::Leave => keys.kept.insert(text.clone()),
+            Mentions::Redact => keys.labels.insert(text.clone()),
+            Mentions::Leave => keys.kept.insert(text.clone()),
         };
     }
     Ok((keys, parts_found))
 }
 
-/// Key columns, and columns that others refer to.
-///
-/// # Errors
-/// The engine's refusal.
-pub async fn columns(snapshot: &mut Snapshot<'_>, graph: &Graph) -> Result<HashSet<(TableName, String)>, ChangeError> {
-    let mut columns = snapshot.unique_columns().await?;
-    let keys = &graph.relations.keys;
-    columns.extend(keys.iter().flat_map(|(table, by)| by.iter().map(|column| (table.clone(), column.clone()))));
-    for reference in references(graph) {
-        columns.extend(reference.to_columns.into_iter().map(|column| (reference.to.clone(), column)));
-    }
-    Ok(columns)
+/// Key columns, which include those of unique indexes, and columns that others refer to.
+pub fn columns(graph: &Graph, unique: &HashSet<(TableName, String)>) -> HashSet<(TableName, String)> {
+    let mut columns = unique.clone();
+    columns.extend(naming(graph));
+    columns
+}
+
+/// Columns by which rows are named: those of the keys by which rows are found, and those that others refer to.
+fn naming(graph: &Graph) -> HashSet<(TableName, String)> {
+    let keys = graph.relations.keys.iter();
+    let keys = keys.flat_map(|(table, by)| by.iter().map(|column| (table.clone(), column.clone())));
+    let referred = references(graph).into_iter();
+    let referred = referred
+        .flat_map(|KeyReference { to, to_columns, .. }| to_columns.into_iter().map(move |column| (to.clone(), column)));
+    keys.chain(referred).collect()
 }
 
 async fn of_table(

@@ -2,7 +2,6 @@
 //! sorted, so a name of several words would not be found in it.
 
 /// The words ordered by position; words without a position come last, in the vector's order.
-#[must_use]
 pub fn in_order(vector: &str) -> String {
     let mut words: Vec<(u32, String)> = Vec::new();
     for (word, places, _) in lexemes(vector) {
@@ -21,7 +20,6 @@ pub fn in_order(vector: &str) -> String {
 }
 
 /// Removes handles from a vector: whole, their words, and the stems of these.
-#[must_use]
 pub fn without(vector: &str, handles: &[&str]) -> String {
     let words: Vec<String> = handles
         .iter()

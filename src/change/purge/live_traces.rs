@@ -41,7 +41,7 @@ impl LiveTraces {
     /// Adds the traces found in a value. `is_judged` if the search for the person found the value: it then decides
     /// whether the value may stay, whichever handles it contains.
     pub fn add(&mut self, column: WatchedColumn<'_>, value: WatchedValue, is_judged: bool) {
-        for (handle, seen) in value.seen.into_iter().filter(|(_, seen)| seen.whole > 0) {
+        for (handle, seen) in value.seen {
             let is_part = column.is_id && !seen.entire;
             self.add_places(column.table, column.name, (handle, seen.whole), is_part || is_judged);
             if is_judged {

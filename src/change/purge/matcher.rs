@@ -71,19 +71,16 @@ pub struct ValueLook {
 
 impl ValueLook {
     /// Counts the certain places, or the uncertain ones.
-    #[must_use]
     pub fn count(&self, certain: bool) -> usize {
         self.sightings.iter().filter(|s| s.certainty.is_certain() == certain).count()
     }
 
     /// Whether a certain place, or an uncertain one, is outside the keys of documents.
-    #[must_use]
     pub fn is_in_text(&self, certain: bool) -> bool {
         self.sightings.iter().any(|s| s.certainty.is_certain() == certain && !s.in_key)
     }
 
     /// Returns the certainty for the value: certain if any place is, otherwise the first place's reason for doubt.
-    #[must_use]
     pub fn certainty(&self) -> Certainty {
         let mut all = self.sightings.iter().map(|s| s.certainty);
         all.clone().find(|c| c.is_certain()).or_else(|| all.next()).unwrap_or(Certainty::Certain)
@@ -168,7 +165,6 @@ impl Matcher {
     }
 
     /// Searches a stored value of a column for handles.
-    #[must_use]
     pub fn look(&self, raw: &FetchedValue, column: MentionText) -> ValueLook {
         let mut look = ValueLook::default();
         if let FetchedValue::Text(text) = raw
@@ -212,7 +208,6 @@ impl Matcher {
     }
 
     /// Replaces each wanted handle, and each text in `named`, by a mark, within the value's encodings.
-    #[must_use]
     pub fn redacted(
         &self,
         raw: &FetchedValue,
@@ -232,7 +227,6 @@ impl Matcher {
 
     /// Removes ids of deleted rows from the value, within its encodings: lists lose elements, elsewhere a mark replaces
     /// the id.
-    #[must_use]
     pub fn loosened(&self, raw: &FetchedValue, ids: &LostIds) -> Rewritten<FetchedValue> {
         container::rewrite(raw, Limits::default(), &mut Loosening { matcher: self, ids }).0
     }
@@ -242,7 +236,6 @@ impl Matcher {
     }
 
     /// Whether a text outside any value certainly names the person.
-    #[must_use]
     pub fn names(&self, text: &str) -> bool {
         self.finder.find(text, MentionText::default()).iter().any(|span| span.certainty.is_certain())
     }
@@ -280,7 +273,6 @@ impl Matcher {
     }
 
     /// Finds handles and ids of deleted rows in a plain text that is not a document, such as a key.
-    #[must_use]
     pub fn find(&self, text: &str) -> Vec<Hit> {
         let spans = self.finder.find(text, MentionText::default());
         let hit = |span: &MentionSpan| Hit {
@@ -298,7 +290,6 @@ impl Matcher {
 
     /// Finds the person in a text of an id column: as a whole, as a part of it, or in an encoding as `look` found it. A
     /// match in an encoding has no part that could be renamed.
-    #[must_use]
     pub fn look_at_key(&self, look: ValueLook, text: &str, column: &str, place: MentionText) -> (ValueLook, Vec<Hit>) {
         if self.finder.find(text, MentionText::default()).is_empty() {
             return (look, Vec::new());
@@ -326,7 +317,6 @@ impl Matcher {
     }
 
     /// Rates how certain it is that a key means the person, as a whole or by its parts.
-    #[must_use]
     pub fn key_certainty(&self, text: &str, column: &str, place: MentionText, hits: &[Hit]) -> Certainty {
         let parts = || key_parts::certainty(column, text.as_bytes(), hits);
         self.whole(text, place).map_or_else(parts, |span| span.certainty)
@@ -339,7 +329,6 @@ impl Matcher {
     }
 
     /// Finds ids of deleted rows in bytes. If several begin at one place, the longest counts.
-    #[must_use]
     pub fn rows(&self, text: &[u8]) -> Vec<Hit> {
         let row = |(start, end)| Hit { what: ByteFind::Row, start, end, certainty: Certainty::Certain };
         self.rows.find(text).into_iter().map(row).collect()
@@ -393,7 +382,6 @@ pub(super) fn may_be_field(value: &str) -> bool {
 }
 
 /// Whether the id of a row is recognizable in any text: not a word, a time or a number that may mean something else.
-#[must_use]
 pub fn tells(id: &str) -> bool {
     let digits = id.bytes().filter(u8::is_ascii_digit).count();
     let mixed = digits > 0 && digits < id.len();
@@ -401,7 +389,6 @@ pub fn tells(id: &str) -> bool {
 }
 
 /// Whether a text is a date, a time, an address or another number with punctuation, whatever it identifies.
-#[must_use]
 pub fn is_measure(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_digit() || !c.is_alphanumeric() || matches!(c, 'T' | 'Z' | 't' | 'z');
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
@@ -410,7 +397,6 @@ pub fn is_measure(text: &str) -> bool {
 }
 
 /// Whether a text is random and so unique: a UUID, or mixed letters and digits.
-#[must_use]
 pub fn is_random(text: &str) -> bool {
     let mut runs = text.split(|c: char| !c.is_ascii_alphanumeric());
     Uuid::try_parse(text).is_ok() || runs.any(|run| run.len() >= ID_LENGTH && turns(run) >= TURNS)
@@ -432,7 +418,6 @@ fn is_in_url(text: &str, span: &MentionSpan) -> bool {
 }
 
 /// Returns the replacement for a handle of this length; never longer than the handle.
-#[must_use]
 pub fn mark(length: usize) -> String {
     if length >= MARK.len() { MARK.to_owned() } else { "*".repeat(length) }
 }

@@ -30,13 +30,11 @@ pub struct MentionRefusals {
 
 impl MentionRefusals {
     /// Creates refusals of both decisions, for one reason.
-    #[must_use]
     pub fn both(reason: &'static str) -> Self {
         MentionRefusals { redact: Some(reason), delete: Some(reason) }
     }
 
     /// Returns the reason why a decision cannot be carried out.
-    #[must_use]
     pub fn of(&self, decision: Mentions) -> Option<&'static str> {
         match decision {
             Mentions::Leave => None,
@@ -46,7 +44,6 @@ impl MentionRefusals {
     }
 
     /// Returns the decisions that can be carried out.
-    #[must_use]
     pub fn options(&self) -> Vec<Mentions> {
         Mentions::ALL.into_iter().filter(|decision| self.of(*decision).is_none()).collect()
     }
@@ -83,13 +80,11 @@ pub struct Mention {
 
 impl Mention {
     /// Table and column, for people.
-    #[must_use]
     pub fn place(&self) -> String {
         format!("{}.{}", self.table.title(), self.column)
     }
 
     /// Returns the reason why the mention is uncertain; `None` if it is certain.
-    #[must_use]
     pub fn reason(&self) -> Option<&'static str> {
         match self.certainty {
             Certainty::Certain => None,
@@ -98,19 +93,16 @@ impl Mention {
     }
 
     /// The key as people read it.
-    #[must_use]
     pub fn key_text(&self) -> String {
         self.key.iter().filter_map(as_text).collect::<Vec<_>>().join(" ")
     }
 
     /// Returns the reason why not every decision about the mention can be carried out.
-    #[must_use]
     pub fn refusal(&self) -> Option<&'static str> {
         self.refusals.redact.or(self.refusals.delete)
     }
 
     /// The mention for the console.
-    #[must_use]
     pub fn shown(&self) -> ShownMention {
         ShownMention {
             id: self.id.clone(),
@@ -126,7 +118,6 @@ impl Mention {
     }
 
     /// The shape that commands print.
-    #[must_use]
     pub fn printed(&self) -> PrintedMention {
         PrintedMention {
             id: self.id.clone(),
@@ -170,7 +161,6 @@ pub struct PrintedMention {
 
 impl PrintedMention {
     /// The mention on one line: id, decision, text around it, doubts and refusals.
-    #[must_use]
     pub fn line(&self) -> String {
         let doubt = self.reason.map(|reason| format!(" (possible: {reason})"));
         let refused = self.refused.map(|refused| format!(" ({refused})"));
@@ -181,7 +171,6 @@ impl PrintedMention {
 
 /// Computes the id of a mention: a hash of table, key and column. For rows without a key of their own, or with a NULL
 /// in it, the value replaces the key, since the engine may renumber such rows.
-#[must_use]
 pub fn id(table: &TableName, by: &[String], key: &[FetchedValue], column: &str, value: &FetchedValue) -> String {
     let own = &key[..key.len() - usize::from(is_numbered(by))];
     let is_told = !own.is_empty() && (own.len() == by.len() || !own.contains(&FetchedValue::Null));
@@ -201,20 +190,17 @@ pub struct Decisions<'a> {
 
 impl Decisions<'_> {
     /// Returns the requested decision. An uncertain mention is left unless it, or its column, was decided individually.
-    #[must_use]
     pub fn of(&self, id: &str, place: &str, certainty: Certainty) -> Mentions {
         let own = self.each.get(id).or_else(|| self.each.get(place)).copied();
         own.unwrap_or(if certainty == Certainty::Certain { self.all } else { Mentions::Leave })
     }
 
     /// Whether rows may be deleted for their contents.
-    #[must_use]
     pub fn delete_any(&self) -> bool {
         self.all == Mentions::Delete || self.each.values().any(|decision| *decision == Mentions::Delete)
     }
 
     /// Returns the name of the decision that applies to a mention.
-    #[must_use]
     pub fn named(&self, id: &str, place: &str) -> Option<&str> {
         [id, place].into_iter().find_map(|name| self.each.get_key_value(name)).map(|(name, _)| name.as_str())
     }

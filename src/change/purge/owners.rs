@@ -37,7 +37,6 @@ pub fn known_tables(store: &Store) -> HashSet<TableName> {
 }
 
 /// Columns named after people, in a table outside the layout.
-#[must_use]
 pub fn called_after_people(store: &Store, table: &TableName) -> Vec<String> {
     let found = store.catalog().exactly(&table.schema, &table.name);
     let is_stranger = || !own::TABLES.contains(&table.name.as_str()) && !known_tables(store).contains(table);

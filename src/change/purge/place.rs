@@ -529,12 +529,15 @@ impl TablePlace<'_> {
     /// of these names; `None` if there is no such key.
     fn bound(&self, value: &FetchedValue) -> Option<(FetchedValue, Vec<Hit>)> {
         let FetchedValue::Text(text) = value else { return None };
-        if self.keys.renamed.is_empty() || text.contains(key_parts::BLANK) {
+        if self.keys.renamed.is_empty() && self.keys.labels.is_empty() || text.contains(key_parts::BLANK) {
             return None;
         }
         let named = |hit: &Hit| {
-            let token = std::str::from_utf8(key_parts::token(text.as_bytes(), hit));
-            matches!(hit.what, ByteFind::Handle(_)) && token.is_ok_and(|token| self.keys.renamed.contains(token))
+            let token = key_parts::token(text.as_bytes(), hit);
+            let is_label = |word: &str| self.keys.labels.contains(word) && key_parts::is_item(text.as_bytes(), &token);
+            let word = text.get(token.start..token.end);
+            matches!(hit.what, ByteFind::Handle(_))
+                && word.is_some_and(|word| self.keys.renamed.contains(word) || is_label(word))
         };
         let mut hits = self.search.matcher.find(text);
         hits.retain(named);

@@ -62,7 +62,6 @@ impl Default for PurgeOptions {
 
 impl PurgeOptions {
     /// The options for resuming an erasure, with those that are given again.
-    #[must_use]
     pub fn resumed(&self, new: &PurgeOptions, decisions: &NewDecisions) -> PurgeOptions {
         let mut options = self.clone();
         options.aliases.extend(new.aliases.iter().filter(|alias| !self.aliases.contains(alias)).cloned());
@@ -76,14 +75,12 @@ impl PurgeOptions {
     }
 
     /// Whether any choice about the data to erase was made, as opposed to how it is erased.
-    #[must_use]
     pub fn are_chosen(&self) -> bool {
         let (full, batch, carried) = (self.full, self.batch, self.carried.clone());
         *self != PurgeOptions { full, batch, carried, ..PurgeOptions::default() }
     }
 
     /// Returns the decisions about mentions.
-    #[must_use]
     pub fn decisions(&self) -> Decisions<'_> {
         Decisions { all: self.mentions, each: &self.each }
     }
@@ -102,7 +99,6 @@ pub struct AlteredRow {
 
 impl AlteredRow {
     /// The row, by its key.
-    #[must_use]
     pub fn stored(&self) -> StoredRows {
         let (by, values) = self.key.iter().cloned().unzip();
         StoredRows { table: self.table.clone(), by, keys: vec![values] }
@@ -193,7 +189,6 @@ pub struct PurgePlan {
 
 impl PurgePlan {
     /// Number of rows to delete.
-    #[must_use]
     pub fn going(&self) -> usize {
         let owned: usize = self.owned.iter().map(|owned| owned.count).sum();
         let along: usize = self.along_rows().map(|rows| rows.keys.len()).sum();
@@ -211,7 +206,6 @@ impl PurgePlan {
     }
 
     /// Tables that lose rows.
-    #[must_use]
     pub fn losing(&self) -> BTreeSet<&TableName> {
         let owned = self.owned.iter().map(|owned| &owned.rows.table);
         let along = self.along_rows().map(|rows| &rows.table);
@@ -228,7 +222,6 @@ impl PurgePlan {
     }
 
     /// Whether there is nothing to do.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.owned.is_empty() && self.deletes.is_empty() && self.updates.is_empty()
     }

@@ -54,7 +54,6 @@ impl PlannedMentions {
 
     /// Whether a row to be deleted for its contents no longer names the person: its values in these columns have
     /// changed, and `names` is false for all of them.
-    #[must_use]
     pub fn is_taken_back(
         &self,
         key: &[FetchedValue],

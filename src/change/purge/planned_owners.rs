@@ -36,7 +36,6 @@ impl PlannedOwners {
     }
 
     /// Whether a row names an owner other than the person, and did not when the plan was made.
-    #[must_use]
     pub fn is_handed_on(&self, key: &[FetchedValue], owners: &[FetchedValue], subject: &[String]) -> bool {
         names_another(self.rules.iter(), owners, subject) && !self.of_others.contains(row_digest(key))
     }

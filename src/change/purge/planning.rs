@@ -37,7 +37,7 @@ use crate::layout::erase::EraseAction;
 use crate::memory::mention::folded;
 use crate::store::encode::key_columns;
 use crate::store::erasing::PurgeSession;
-use crate::store::fetched::{FetchedValue, RawRow, as_text};
+use crate::store::fetched::{FetchedValue, RawRow, as_text, composite_id};
 use crate::store::row_number::is_numbered;
 use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{StoredRows, TableName};
@@ -231,7 +231,7 @@ pub async fn rest(
     let erasure = &store.recognised().erasure;
     let relations = snapshot.relations().await?;
     let mut graph = Graph::new(store, &erasure.rules, relations.clone(), options.account);
-    let about = KnownTables::of(store, &relations).await?;
+    let about = KnownTables::of(snapshot, &relations).await?;
     if options.decisions().delete_any() {
         // The dependents of a row deleted for its contents may be in any table.
         graph.reach(about.tables.iter().map(key_of).collect());
@@ -245,16 +245,14 @@ pub async fn rest(
         graph.spare(&subject.ids);
     }
     let late = graph.take_late(snapshot, also).await?;
-    let mut account = Graph::new(store, &[], relations, true);
-    account.rules = erasure.rules.iter().filter(|r| r.account && !options.account).cloned().collect();
-    account.close(snapshot, &subject.ids).await?;
+    let account = Graph::of_account(snapshot, relations, options.account, &subject.ids).await?;
     let mut subject = subject;
     graph.owning.append(&mut subject.owning);
     graph.take_carried(snapshot, &options.carried).await?;
     graph.close(snapshot, &subject.ids).await?;
     subject.owning.clone_from(&graph.owning);
     let usual = &mut kept.usual;
-    rarity::measure(snapshot, &graph, &mut subject.handles, &subject.others, &about.naming, usual).await?;
+    rarity::measure(snapshot, &graph, &mut subject.handles, &subject.others, &about, usual).await?;
     let search = RoundSearch { subject: &subject, options, about: &about, late: &late, progress };
     let (mut updates, mut found, ids) = rounds(snapshot, &mut graph, &account, &search, (also, kept)).await?;
     subject.usual_ids = Some(found.usual_ids).filter(|ids| *ids > 0);
@@ -263,7 +261,7 @@ pub async fn rest(
     let mut going = keys::GoingReferences { rows: KeptRows::new(graph.pages()), first: BTreeSet::new() };
     keys::follow(snapshot, &graph, &mut updates, &mut going).await?;
     let recomputed = recompute::all(snapshot, &graph, &found, &mut updates).await?;
-    found.old = derived::follow(snapshot, &graph, &mut updates).await?;
+    found.old = derived::follow(snapshot, &graph, &about.unique, &mut updates).await?;
     let mut plan = finished(snapshot, subject, options, &graph, updates, found, ids).await?;
     plan.along = altered(&graph, going.rows);
     plan.first = going.first;
@@ -286,7 +284,7 @@ struct RoundSearch<'a> {
     progress: &'a (dyn Fn(&str, u64) + Sync),
 }
 
-/// Repeats the search until no further row is deleted for its contents. Returns the changes in rows that stay, the
+/// Repeats the search until no further row is deleted for its contents; the graph is closed before each. Returns the changes in rows that stay, the
 /// findings, and the ids of the rows to delete.
 async fn rounds(
     snapshot: &mut Snapshot<'_>,
@@ -306,7 +304,6 @@ async fn rounds(
     let mut planned: BTreeMap<TableName, PlannedMentions> = BTreeMap::new();
     let of_person = graph.going();
     let (updates, mut found, ids) = loop {
-        graph.close(snapshot, &subject.ids).await?;
         made.learn(snapshot, graph, also).await?;
         let (ids, own) = ids_of(snapshot.store, (graph, &made), also, &handles, &usual);
         let listed = listed(snapshot, graph, &ids, &own).await?;
@@ -362,6 +359,7 @@ async fn rounds(
             let there = planned.entry(table.clone()).or_insert_with(|| PlannedMentions::new(graph.pages()));
             there.add(key, value);
         }
+        graph.close(snapshot, &subject.ids).await?;
     };
     (found.met, found.planned) = (met, planned);
     for mention in &doomed {
@@ -444,15 +442,7 @@ fn ids_of(
         };
         let at: Option<Vec<usize>> = columns.iter().map(|column| taken.place(column)).collect();
         let Some(at) = at else { continue };
-        let part = |raw: &FetchedValue| match raw {
-            FetchedValue::Text(text) => Some(Value::from(text.as_str())),
-            FetchedValue::Integer(number) => Some(Value::from(*number)),
-            _ => None,
-        };
-        let id = |row: RawRow| {
-            let parts: Option<Vec<Value>> = at.iter().map(|at| part(row.get(*at)?)).collect();
-            parts.map(|parts| Value::from(parts).to_string())
-        };
+        let id = |row: RawRow| composite_id(at.iter().map(|at| row.get(*at)));
         for id in taken.rows(0..taken.len()).filter_map(id) {
             // Inside a document, the quotes of such an id are escaped.
             tell(&table, Value::from(id.as_str()).to_string().trim_matches('"').to_owned());
@@ -570,10 +560,15 @@ async fn finished(
     let triggers = snapshot.triggers().await?;
     disclose::effects(&mut plan, &store.recognised().erasure.follows, &triggers);
     disclose::chains(store, &mut plan, graph).await?;
-    let shared = disclose::namesakes(store, &plan.subject.ids)
-        .await?
-        .into_iter()
-        .map(|(id, people)| format!("{people} people of this database have the id `{id}`: they are erased together"));
+    let shared = disclose::namesakes(store, &plan.subject.ids).await?;
+    let of_one = if shared.is_empty() { Vec::new() } else { subject::ids_of_one(snapshot, &plan.subject).await? };
+    let choice = match &of_one[..] {
+        [] => String::new(),
+        ids => format!("; to erase one of them, give an id that only one has: {}", ids.join(", ")),
+    };
+    let shared = shared.into_iter().map(|(id, people)| {
+        format!("{people} people of this database have the id `{id}`: they are erased together{choice}")
+    });
     plan.particular.extend(shared);
     co_owners::disclose(snapshot, &mut plan, graph).await?;
     disclose::disclosures(snapshot, &mut plan, graph, &found).await?;

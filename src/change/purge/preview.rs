@@ -156,7 +156,6 @@ fn tree(plan: &PurgePlan) -> Vec<Branch> {
 }
 
 /// Builds the view of a receipt.
-#[must_use]
 pub fn outcome(receipt: PurgeReceipt) -> ErasureOutcome {
     let found = &receipt.verification;
     let check = |name: &str, found: String, good| ErasureCheck { name: name.to_owned(), found, good };

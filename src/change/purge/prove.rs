@@ -17,7 +17,7 @@ use crate::store::Store;
 use crate::store::proof::bytes::{ByteScan, UncheckedBytes};
 use crate::store::proof::index::SideIndex;
 use crate::store::proof::needles::{NeedleForm, Needles, SoughtBytes};
-use crate::store::proof::pass::{PassOutcome, PassRequest};
+use crate::store::proof::pass::PassRequest;
 
 /// Longest wait for locks at each step of the physical pass.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -74,7 +74,6 @@ impl Proof {
     }
 
     /// Whether another plan may remove something that is left.
-    #[must_use]
     pub fn is_late(&self) -> bool {
         let may_go =
             |kind| matches!(kind, RemainKind::Rows | RemainKind::Mention | RemainKind::Reference | RemainKind::Private);
@@ -82,14 +81,12 @@ impl Proof {
     }
 
     /// Returns the reasons why the verification is incomplete; empty if it is complete.
-    #[must_use]
     pub fn incomplete(&self) -> Vec<String> {
         let weighs = |finding: &&Remain| finding.kind.allows() == PurgeStatus::Incomplete;
         self.findings.iter().filter(weighs).map(|finding| finding.what.clone()).collect()
     }
 
     /// Returns the searches and their findings, for the receipt.
-    #[must_use]
     pub fn verification(&self, kept: &KeptSession) -> PurgeVerification {
         let files: Vec<FileHits> =
             self.files.iter().map(|(path, hits)| FileHits { path: path.clone(), hits: *hits }).collect();
@@ -140,7 +137,7 @@ pub async fn before(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> R
     drop(snapshot);
     let handles = words(kept).len();
     let sought = SoughtBytes { vectors: vectors::stored(&kept.vectors), ..SoughtBytes::of(&words(kept)) };
-    let scan = store.proof().scan_bytes(&sought, |_| {}).await.ok();
+    let scan = store.proof().scan_bytes(&sought).await.ok();
     if let Some(scan) = &scan {
         let found: HashSet<usize> = scan.by_needle().into_keys().map(|(number, _)| number).collect();
         let telling = Needles::new(&[], &sought.vectors, false).forms();
@@ -302,20 +299,9 @@ async fn physical(store: &Store, kept: &KeptSession, proof: &mut Proof) -> Resul
     let learned = learned.filter(|table| !touched.contains(table)).collect::<BTreeSet<_>>().into_iter().collect();
     let wanted = PassRequest { touched, learned, full: kept.options.full, at, patience: PATIENCE };
     let pass = store.proof().physical_pass(&wanted).await?;
-    let refused: Vec<&str> = pass
-        .steps
-        .iter()
-        .filter(|step| step.outcome == PassOutcome::NotAllowed)
-        .filter_map(|step| step.note.as_deref())
-        .collect();
-    for words in pass.disclosures {
-        // A step that is refused here lowers the status; a step that nobody could take from here does not.
-        if refused.iter().any(|note| words.starts_with(note)) {
-            proof.find(RemainKind::NotAllowed, words);
-        } else {
-            proof.notes.push(words);
-        }
-    }
+    // A step that is refused here lowers the status; a step that nobody could take from here does not.
+    pass.refused.into_iter().for_each(|words| proof.find(RemainKind::NotAllowed, words));
+    proof.notes.extend(pass.disclosures);
     pass.incomplete.into_iter().for_each(|reason| proof.find(RemainKind::Unclean, reason));
     Ok(())
 }

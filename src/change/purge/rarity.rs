@@ -6,22 +6,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest as _, Sha256};
 
-use super::column_words::{NamingColumns, leaf_place, place_of};
+use super::column_words::{leaf_place, place_of};
 use super::graph::Graph;
 use super::matcher::{is_measure, may_be_field};
 use super::scan_findings::{IdWord, ScanFindings};
-use super::search::hash_handles;
+use super::search::{KnownTables, hash_handles};
 use super::subject::PersonHandle;
 use super::taken::TakenRows;
-use super::vectors;
 use crate::change::ChangeError;
 use crate::memory::agreeing;
 use crate::memory::mention::{HandleShape, MentionFinder, MentionText, SoughtHandle, is_plain};
 use crate::store::container::{self, Leaf, LeafKind, Limits};
 use crate::store::fetched::{FetchedValue, RawRow};
-use crate::store::own;
 use crate::store::snapshot::{Snapshot, WantedRows};
-use crate::store::stored::TableName;
 
 /// Length, in characters, up to which a word or number is never distinctive, however rare it is here.
 const SHORT: usize = 8;
@@ -62,7 +59,7 @@ pub async fn measure(
     graph: &Graph,
     handles: &mut [PersonHandle],
     others: &[String],
-    naming: &NamingColumns,
+    known: &KnownTables,
     kept: &mut Option<(String, Vec<Option<String>>)>,
 ) -> Result<(), ChangeError> {
     for handle in handles.iter_mut().filter(|handle| handle.common.is_none()) {
@@ -84,7 +81,7 @@ pub async fn measure(
     }
     let finder =
         MentionFinder::new(doubtful.iter().map(|i| sought(&handles[*i])), others).map_err(ChangeError::Failed)?;
-    let (counts, texts) = counted(snapshot, graph, &finder, doubtful.len(), naming).await?;
+    let (counts, texts) = counted(snapshot, graph, &finder, doubtful.len(), known).await?;
     for (i, count) in doubtful.into_iter().zip(counts) {
         handles[i].common = match count {
             Count { field: Some(words), .. } if may_be_field(&handles[i].value) => Some(words),
@@ -121,7 +118,6 @@ fn sought(handle: &PersonHandle) -> SoughtHandle {
 }
 
 /// Returns the reason why a handle cannot be distinguished from words and numbers in any database.
-#[must_use]
 pub fn by_looks(kind: &str, value: &str) -> Option<&'static str> {
     let value = value.trim();
     let letters = value.chars().count();
@@ -138,7 +134,6 @@ pub fn by_looks(kind: &str, value: &str) -> Option<&'static str> {
 }
 
 /// Ids of deleted rows that occur as words in other texts.
-#[must_use]
 pub fn usual_ids(found: &ScanFindings) -> BTreeSet<String> {
     let is_usual = |word: &IdWord| word.whole >= FIXED.0 || word.texts > USUAL.0 && word.texts > found.values / USUAL.1;
     found.id_words.iter().filter(|(_, word)| is_usual(word)).map(|(id, _)| id.clone()).collect()
@@ -165,22 +160,18 @@ async fn counted(
     graph: &Graph,
     finder: &MentionFinder,
     handles: usize,
-    naming: &NamingColumns,
+    known: &KnownTables,
 ) -> Result<(Vec<Count>, u64), ChangeError> {
     let (mut counts, texts) = (vec![Count::default(); handles], AtomicU64::new(0));
-    let own = snapshot.store.records().own().await?.map(|own| own.schema);
-    let ours = |table: &TableName| own.as_ref() == Some(&table.schema) && own::TABLES.contains(&table.name.as_str());
-    let indexes = snapshot.store.proof().index_tables().await?;
-    let vectors: HashSet<(TableName, String)> =
-        vectors::places(snapshot.store).into_iter().map(|(table, column, _)| (table, column)).collect();
-    for table in graph.relations.tables.iter().filter(|table| !ours(table)) {
+    for table in graph.relations.tables.iter().filter(|table| !known.is_ours(table)) {
         let key = graph.relations.keys.get(table).cloned().unwrap_or_default();
         let shape = snapshot.store.shapes().shape(table).await?;
         let columns: Vec<String> = shape.columns.iter().map(|c| c.name.clone()).collect();
         // Bytes of indexes and vectors contain no words.
-        let is_bare = |column: &String| indexes.contains(table) || vectors.contains(&(table.clone(), column.clone()));
+        let is_index = known.indexes.contains(table);
+        let is_bare = |column: &String| is_index || known.vectors.contains(&(table.clone(), column.clone()));
         let about: Vec<(MentionText, bool)> =
-            columns.iter().map(|column| (place_of(table, column, naming), is_bare(column))).collect();
+            columns.iter().map(|column| (place_of(table, column, &known.naming), is_bare(column))).collect();
         let read: Vec<String> = key.iter().chain(&columns).cloned().collect();
         let wanted = WantedRows { table, columns: &read, when: None, subject: &[] };
         let going: Vec<&TakenRows> = graph.taken_through(table).collect();

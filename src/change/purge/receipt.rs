@@ -21,7 +21,6 @@ pub enum AccountFate {
 
 impl AccountFate {
     /// `Erase` or `Keep`.
-    #[must_use]
     pub fn of(erase: bool) -> Self {
         if erase { AccountFate::Erase } else { AccountFate::Keep }
     }

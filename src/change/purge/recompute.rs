@@ -1,6 +1,6 @@
 //! Aggregates of rows that stay, recomputed from the remaining rows.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde_json::Value;
 
@@ -10,8 +10,11 @@ use super::id_set::IdSet;
 use super::scan_findings::ScanFindings;
 use super::taken::ranges;
 use crate::change::ChangeError;
+use crate::change::uses::{WORTH, each_use};
 use crate::layout::erase::{EraseAction, Recompute};
-use crate::memory::{Entity, Row, feedback, score, utility};
+use crate::memory::packed::digest_set::DigestSet;
+use crate::memory::utility::LatestUses;
+use crate::memory::{Entity, Row, feedback, score};
 use crate::store::encode::{GivenValue, LocatedRow, encode, plain_column, table_of};
 use crate::store::fetched::{FetchedValue, RawRow, as_text};
 use crate::store::row_list::row_digest;
@@ -20,10 +23,8 @@ use crate::store::stored::{Cell, TableName};
 
 /// Rows per read.
 const AT_ONCE: usize = 400;
-/// Memories recomputed together, with all their links.
+/// Memories recomputed together.
 const MEMORIES: usize = 50;
-/// Columns of a link to read.
-const LINK: [&str; 2] = ["memory_id", "episode_id"];
 
 /// Finds the aggregates that change, and their new values. Returns whether all could be computed: not if a table they
 /// depend on may not be read.
@@ -195,39 +196,35 @@ async fn memories(
     let (Some(at), Some(by)) = (taken.place(memory), taken.place(episode)) else {
         return Ok(());
     };
-    let (mut touched, mut leaving) = (IdSet::new(graph.pages()), HashSet::new());
+    let (mut touched, mut leaving) = (IdSet::new(graph.pages()), DigestSet::new(graph.pages()));
     for row in taken.rows(0..taken.len()) {
         let text = |at: usize| row.get(at).and_then(as_text);
         let Some(memory) = text(at) else { continue };
         touched.insert(&memory);
-        leaving.extend(text(by).map(|episode| pair(&memory, &episode)));
+        if let Some(episode) = text(by) {
+            leaving.insert(pair(&memory, &episode));
+        }
     }
     graph.check()?;
     for some in touched.parts(MEMORIES) {
         let mut located = store.encoder().locate_all(Entity::Memory, &some).await?;
         located.retain(|_, row| stays(graph, row) && !row.row.get("uses").is_null());
         let ids: Vec<String> = located.keys().cloned().collect();
-        let mut left: HashMap<String, Vec<String>> = HashMap::new();
-        for link in store.related_columns(Entity::MemoryLink, "memory_id", &ids, Some(&LINK)).await? {
-            let (Some(memory), Some(episode)) = (link.text("memory_id"), link.text("episode_id")) else { continue };
-            if !leaving.contains(&pair(memory, episode)) {
-                left.entry(memory.to_owned()).or_default().push(episode.to_owned());
+        let (mut left, mut latest): (HashMap<String, usize>, HashMap<String, LatestUses>) = Default::default();
+        let counts = |memory: &str, episode: &str| {
+            let is_left = !leaving.contains(pair(memory, episode));
+            if is_left {
+                *left.entry(memory.to_owned()).or_default() += 1;
             }
-        }
-        let named: HashSet<&String> = left.values().flatten().collect();
-        let named: Vec<&String> = named.into_iter().collect();
-        let columns = ["id", "started_at", "utility"];
-        let mut episodes: HashMap<String, Vec<DatedUtility>> = HashMap::new();
-        for some in named.chunks(AT_ONCE) {
-            for row in store.related_columns(Entity::Episode, "id", some, Some(&columns)).await? {
-                let began = row.text("started_at").map(str::to_owned);
-                episodes.entry(row.id().to_owned()).or_default().push((began, utility::of_use(row.number("utility"))));
-            }
-        }
+            is_left
+        };
+        let used = |memory: &str, episode: &Row| latest.entry(memory.to_owned()).or_default().add(episode);
+        each_use(store, &ids, &WORTH, counts, used).await?;
+        graph.check()?;
         for (id, row) in &located {
-            let left = left.remove(id).unwrap_or_default();
-            set(snapshot, graph, row, "uses", Value::from(left.len()), updates).await?;
-            let utility = utility_by(&left, &episodes).map_or(Value::Null, Value::from);
+            let left = left.get(id).copied().unwrap_or_default();
+            set(snapshot, graph, row, "uses", Value::from(left), updates).await?;
+            let utility = latest.get(id).and_then(LatestUses::utility).map_or(Value::Null, Value::from);
             set(snapshot, graph, row, "utility", utility, updates).await?;
         }
     }
@@ -237,15 +234,4 @@ async fn memories(
 /// The two hashes that identify a link.
 fn pair(memory: &str, episode: &str) -> [u64; 2] {
     row_digest(&[memory, episode].map(|id| FetchedValue::Text(id.to_owned())))
-}
-
-/// Start of an episode, and its utility.
-type DatedUtility = (Option<String>, f64);
-
-/// The utility of a memory from the episodes that used it; `None` if none of them exists.
-fn utility_by(used_by: &[String], episodes: &HashMap<String, Vec<DatedUtility>>) -> Option<f64> {
-    let used_by: HashSet<&String> = used_by.iter().collect();
-    let mut dated: Vec<&DatedUtility> = used_by.into_iter().filter_map(|id| episodes.get(id)).flatten().collect();
-    dated.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| b.1.total_cmp(&a.1)));
-    utility::of_memory(dated.into_iter().map(|(_, utility)| *utility))
 }

@@ -40,7 +40,7 @@ pub async fn logical(
     let mut snapshot = store.snapshot().await?;
     let relations = snapshot.relations().await?;
     let erasure = &store.recognised().erasure;
-    let about = KnownTables::of(store, &relations).await?;
+    let about = KnownTables::of(&mut snapshot, &relations).await?;
     let mut graph = Graph::new(store, &erasure.rules, relations.clone(), kept.options.account);
     graph.owning.clone_from(&kept.subject.owning);
     graph.close(&mut snapshot, &kept.subject.ids).await?;
@@ -60,10 +60,8 @@ pub async fn logical(
         );
     }
     graph.tables.clear();
-    for table in erasure.unowned.iter().map(TableName::of) {
-        if let Some(words) = unowned::of_table(&mut snapshot, &graph, &table).await? {
-            proof.find(RemainKind::Elsewhere, words);
-        }
+    for words in unowned::anybodys(&mut snapshot, &graph).await? {
+        proof.find(RemainKind::Elsewhere, words);
     }
     for (table, reason) in &relations.unread {
         proof.find(RemainKind::Unread, format!("{}: {reason}", table.title()));
@@ -72,9 +70,7 @@ pub async fn logical(
         proof.find(RemainKind::Elsewhere, format!("{} was not searched: {reason}", table.title()));
     }
     let copies: Vec<String> = relations.copies.iter().map(TableName::title).collect();
-    let mut account = Graph::new(store, &[], relations, true);
-    account.rules = erasure.rules.iter().filter(|r| r.account && !kept.options.account).cloned().collect();
-    account.close(&mut snapshot, &kept.subject.ids).await?;
+    let account = Graph::of_account(&mut snapshot, relations, kept.options.account, &kept.subject.ids).await?;
     let handles: Vec<&PersonHandle> = kept.subject.searched().collect();
     let ids = LostIds::new(&kept.ids, IdSet::new(graph.pages()));
     let matcher = Matcher::new(handles.iter().copied(), RowIds::new(&kept.ids), &kept.subject.others)?;

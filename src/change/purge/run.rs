@@ -295,7 +295,6 @@ pub struct KeptPlan {
 
 impl KeptPlan {
     /// Creates the stored form of a plan.
-    #[must_use]
     pub fn new(plan: &PurgePlan, own: &OwnTables, given: &str, options: PurgeOptions, author: &Author) -> Self {
         let mut kept = KeptPlan {
             operation: OPERATION.to_owned(),
@@ -316,7 +315,6 @@ impl KeptPlan {
     ///
     /// # Errors
     /// [`ChangeError::Usage`] if a field has an invalid value.
-    #[must_use]
     pub fn from_file(text: &str) -> Option<Result<KeptPlan, ChangeError>> {
         json::members(text)?.iter().find(|(name, _)| name == "given")?;
         let bad = |e| ChangeError::Usage(format!("this is not a plan to erase a person written by --plan-out: {e}"));
@@ -781,13 +779,7 @@ fn handed_over(
     kept: &KeptSession,
     mut receipt: PurgeReceipt,
 ) -> Result<PurgeReceipt, ChangeError> {
-    let file = desk.keep_receipt(&receipt.receipt_id, &receipt).map_err(|error| {
-        let ended = receipt.status.word();
-        ChangeError::Failed(format!(
-            "{error}: the purge ended {ended}, and its receipt could not be kept; --resume keeps it"
-        ))
-    })?;
-    receipt.kept_in = Some(file.display().to_string());
+    receipt.kept_in = Some(desk.keep_receipt(&receipt.receipt_id, receipt.status, &receipt)?);
     let is_needed = !kept.spot.is(here) && kept.spot.stands();
     if receipt.status != PurgeStatus::Incomplete && !is_needed {
         desk.forget(&kept.session);

@@ -1,6 +1,6 @@
 //! Reads every text of the database once, row by row, for mentions of the person and of deleted rows.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +13,6 @@ use super::scan_findings::ScanFindings;
 use super::sealed::sealed_scratch;
 use super::search::{FoundPlaces, PersonSearch};
 use super::subject::PersonHandle;
-use super::vectors;
 use crate::change::ChangeError;
 use crate::layout::Engine;
 use crate::memory::mention::{MANY_DIGITS, MentionText};
@@ -52,13 +51,6 @@ pub async fn everything(
     let mut places = FoundPlaces { rows: HashMap::new(), keys: key_parts };
     let room = PageStore::new(FOUND, sealed_scratch);
     let mut found = ScanFindings { control: vec![0; search.handles.len()], ..ScanFindings::default() };
-    let mut keyed = keys.columns.clone();
-    keyed.extend(snapshot.columns_kept_apart().await?);
-    let known = KnownColumns {
-        keyed,
-        vectors: vectors::places(snapshot.store).into_iter().map(|p| (p.0, p.1)).collect(),
-        indexes: snapshot.store.proof().index_tables().await?,
-    };
     for table in search.graph.relations.tables.clone() {
         let key = search.graph.relations.keys.get(&table).cloned().unwrap_or_default();
         let shape = snapshot.store.shapes().shape(&table).await?;
@@ -75,13 +67,13 @@ pub async fn everything(
         };
         let (texts, generated) = (texts(&shape.columns), texts(&shape.generated));
         if !generated.is_empty() {
-            let columns = TableTexts::of(snapshot, search, &table, texts.clone(), generated, &known);
+            let columns = TableTexts::of(snapshot, search, &table, texts.clone(), generated, &keys);
             look_at_generated(snapshot, &columns.place(search, &table, &key, &keys), &mut found, updates).await?;
         }
         if texts.is_empty() {
             continue;
         }
-        let columns = TableTexts::of(snapshot, search, &table, texts, Vec::new(), &known);
+        let columns = TableTexts::of(snapshot, search, &table, texts, Vec::new(), &keys);
         let place = columns.place(search, &table, &key, &keys);
         let read = place.names();
         let wanted = WantedRows { table: &table, columns: &read, when: None, subject: &[] };
@@ -139,16 +131,6 @@ fn digits_of(handle: &PersonHandle) -> Option<usize> {
     is_number.then(|| handle.value.bytes().filter(u8::is_ascii_digit).count())
 }
 
-/// Facts about columns, known before they are read.
-struct KnownColumns {
-    /// Columns whose values are keys, or must differ.
-    keyed: HashSet<(TableName, String)>,
-    /// Columns that hold vectors.
-    vectors: HashSet<(TableName, String)>,
-    /// Tables of search indexes.
-    indexes: HashSet<TableName>,
-}
-
 impl<'a> TableTexts<'a> {
     fn of(
         snapshot: &Snapshot<'_>,
@@ -156,13 +138,14 @@ impl<'a> TableTexts<'a> {
         table: &TableName,
         mut texts: Vec<(String, String)>,
         generated: Vec<(String, String)>,
-        known: &KnownColumns,
+        keys: &Keys,
     ) -> Self {
         let stored = texts.len();
         texts.extend(generated);
         let place = |column: &String| (table.clone(), column.clone());
         let each = |of: &dyn Fn(&String) -> bool| texts.iter().map(|(column, _)| of(column)).collect::<Vec<_>>();
-        let vectors = each(&|column| known.vectors.contains(&place(column)));
+        let vectors = each(&|column| search.about.vectors.contains(&place(column)));
+        let is_keyed = |place: &_| keys.columns.contains(place) || search.about.kept_apart.contains(place);
         let about = |(column, _): &(String, String)| MentionText {
             number: search.graph.relations.content(table, column) == ColumnContent::Number,
             ..place_of(table, column, &search.about.naming)
@@ -170,10 +153,10 @@ impl<'a> TableTexts<'a> {
         TableTexts {
             required: each(&|column| is_required(snapshot, table, column)),
             ids_only: each(&|column| search.about.ids_only.contains(&place(column))),
-            keyed: each(&|column| known.keyed.contains(&place(column))),
+            keyed: each(&|column| is_keyed(&place(column))),
             listed: texts.iter().map(|(column, _)| search.listed.get(&place(column))).collect(),
             // Vectors are bytes without words, and so is most of an index.
-            opaque: vectors.iter().map(|is_vector| !known.indexes.contains(table) && !is_vector).collect(),
+            opaque: vectors.iter().map(|is_vector| !search.about.indexes.contains(table) && !is_vector).collect(),
             vectors,
             agents: each(&|column| search.about.naming.agents.contains(&place(column))),
             about: texts.iter().map(about).collect(),

@@ -38,13 +38,11 @@ pub struct PlaceTally {
 
 impl PlaceTally {
     /// Mentions left by a decision for all, or for a whole column.
-    #[must_use]
     pub fn left_together(&self) -> usize {
         (self.left + self.outside).saturating_sub(self.singled)
     }
 
     /// Adds up several tallies.
-    #[must_use]
     pub fn all<'t>(tallies: impl IntoIterator<Item = &'t PlaceTally>) -> PlaceTally {
         tallies.into_iter().fold(PlaceTally::default(), |sum, one| PlaceTally {
             certain: sum.certain + one.certain,

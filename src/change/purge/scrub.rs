@@ -61,7 +61,6 @@ fn edited(bytes: &[u8], mut edits: Edits) -> Vec<u8> {
 
 /// Removes references to deleted rows from a text: elements of lists, objects in lists whose id matches, values of
 /// objects, and members stored under the id. Returns `None` if there are none.
-#[must_use]
 pub fn without(bytes: &[u8], ids: &LostIds, hits: &[Hit]) -> Option<Vec<u8>> {
     let mut edits = Vec::new();
     let text = std::str::from_utf8(bytes);
@@ -124,7 +123,6 @@ struct Going<'a> {
 
 /// A JSON document without the texts that are gone, in the lists under keys that are `listed`, all else as it stands; none when
 /// there are none, or the document nests deeper than [`MAX_DEPTH`].
-#[must_use]
 pub fn lists_without(text: &str, listed: &dyn Fn(&str) -> bool, is_gone: &dyn Fn(&str) -> bool) -> Option<String> {
     let value = serde_json::from_str::<&RawValue>(text.trim()).ok()?;
     let is_text = |item: &RawValue| item.get().starts_with('"');
@@ -141,7 +139,6 @@ pub fn lists_without(text: &str, listed: &dyn Fn(&str) -> bool, is_gone: &dyn Fn
 
 /// Removes integers from a JSON list if they are ids of deleted rows; the rest stays as written. Returns `None` if
 /// there are none.
-#[must_use]
 pub fn numbers_without(list: &str, is_gone: &dyn Fn(&str) -> bool) -> Option<String> {
     let items = serde_json::from_str::<Vec<&RawValue>>(list).ok()?;
     let element = |item: &RawValue| item.get().parse::<i64>().is_ok_and(|number| is_gone(&number.to_string()));
@@ -246,7 +243,6 @@ fn names(value: &RawValue, ids: &LostIds) -> bool {
 }
 
 /// Removes elements from a PostgreSQL array in text form; `None` if none matches.
-#[must_use]
 pub fn array_without(text: &str, goes: impl Fn(&str) -> bool) -> Option<String> {
     let inner = text.strip_prefix('{')?.strip_suffix('}')?;
     let items = array_items(inner);

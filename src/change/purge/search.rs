@@ -14,14 +14,15 @@ use super::matcher::Matcher;
 use super::mention::Decisions;
 use super::owners::known_tables;
 use super::subject::PersonHandle;
+use super::vectors;
 use crate::change::ChangeError;
 use crate::change::plan::canonical;
 use crate::layout::Engine;
-use crate::store::Store;
 use crate::store::own;
 use crate::store::proof::values::ValueWatch;
 use crate::store::relations::Relations;
 use crate::store::row_list::RowList;
+use crate::store::snapshot::Snapshot;
 use crate::store::stored::TableName;
 
 /// Known facts about a database's tables and columns.
@@ -35,6 +36,14 @@ pub struct KnownTables {
     pub ids_only: HashSet<(TableName, String)>,
     /// Columns that name people, other things, or agents.
     pub naming: NamingColumns,
+    /// Columns of unique indexes, including keys.
+    pub unique: HashSet<(TableName, String)>,
+    /// The same with the columns that such indexes compute their values from.
+    pub kept_apart: HashSet<(TableName, String)>,
+    /// Columns that hold vectors.
+    pub vectors: HashSet<(TableName, String)>,
+    /// Tables of search indexes.
+    pub indexes: HashSet<TableName>,
     /// PostgreSQL, which enforces the types of columns.
     pub postgres: bool,
 }
@@ -44,18 +53,22 @@ impl KnownTables {
     ///
     /// # Errors
     /// The engine's refusal.
-    pub async fn of(store: &Store, relations: &Relations) -> Result<Self, ChangeError> {
+    pub async fn of(snapshot: &mut Snapshot<'_>, relations: &Relations) -> Result<Self, ChangeError> {
+        let (store, unique) = (snapshot.store, snapshot.unique_columns().await?);
         Ok(KnownTables {
             own: store.records().own().await?.map(|own| own.schema),
             tables: known_tables(store),
             ids_only: id_columns(store, relations),
             naming: naming_columns(store, relations),
+            kept_apart: snapshot.columns_kept_apart(unique.clone()).await?,
+            unique,
+            vectors: vectors::places(store).into_iter().map(|(table, column, _)| (table, column)).collect(),
+            indexes: store.proof().index_tables().await?,
             postgres: store.engine() == Engine::Postgres,
         })
     }
 
     /// Whether a table is one of ours.
-    #[must_use]
     pub fn is_ours(&self, table: &TableName) -> bool {
         self.own.as_ref() == Some(&table.schema) && own::TABLES.contains(&table.name.as_str())
     }

@@ -122,7 +122,6 @@ impl PrintedPurgePlan {
 
 impl PurgePlan {
     /// Converts the plan to its printed form.
-    #[must_use]
     pub fn printed(self) -> PrintedPurgePlan {
         let (changes, control) = (self.changes(), self.control());
         let notes: Vec<String> = self.shown_notes().collect();

@@ -207,13 +207,11 @@ impl PurgeSubject {
     }
 
     /// Whether nobody else has a handle, in any case and Unicode composition.
-    #[must_use]
     pub fn is_alone(&self, handle: &PersonHandle) -> bool {
         handle.unsearched.is_none() && !self.others.iter().any(|other| folded(other) == folded(&handle.value))
     }
 
     /// Whether another person's handle contains a word.
-    #[must_use]
     pub fn shares(&self, word: &str) -> bool {
         self.others.iter().any(|other| folded(other).contains(&folded(word)))
     }
@@ -247,7 +245,6 @@ fn is_short(text: &str) -> bool {
 }
 
 /// Whether a handle is long enough to search for if it leads to no id.
-#[must_use]
 pub fn tells(handle: &str) -> bool {
     check(handle).is_ok_and(|handle| !is_short(handle))
 }
@@ -407,9 +404,8 @@ async fn add_known(
     ids: &[String],
     handles: &mut KnownHandles,
 ) -> Result<BTreeSet<String>, ChangeError> {
-    let known = snapshot.store.recognised().erasure.handles.clone();
     let mut shared: BTreeSet<String> = BTreeSet::new();
-    for handle in &known {
+    for handle in &snapshot.store.recognised().erasure.handles {
         let table = TableName::of(&handle.table);
         let column = match &handle.value {
             BoundValue::Column(column) => column,
@@ -552,7 +548,7 @@ async fn add_spellings(snapshot: &mut Snapshot<'_>, ids: &mut Vec<String>) -> Re
     let relations = snapshot.relations().await?;
     let keys: Vec<Vec<FetchedValue>> = ids.iter().map(|id| vec![FetchedValue::Text(id.clone())]).collect();
     let subject = ids.clone();
-    let erasure = snapshot.store.recognised().erasure.clone();
+    let erasure = &snapshot.store.recognised().erasure;
     let is_owner =
         |rule: &&BoundRule| rule.of.is_none() && rule.inside.is_whole() && rule.action != EraseAction::Remove;
     let owners = erasure.rules.iter().filter(is_owner).map(|r| (TableName::of(&r.table), &r.column, r.when.as_deref()));
@@ -578,14 +574,31 @@ async fn add_spellings(snapshot: &mut Snapshot<'_>, ids: &mut Vec<String>) -> Re
 
 /// Whether rows name their owner by this text, in an owner column.
 async fn is_owner(snapshot: &mut Snapshot<'_>, text: &str) -> Result<bool, ChangeError> {
-    let rules = snapshot.store.recognised().erasure.rules.clone();
+    let rules = &snapshot.store.recognised().erasure.rules;
     for rule in rules.iter().filter(|rule| rule.of.is_none() && rule.inside.is_whole()) {
-        let table = TableName::of(&rule.table);
-        if snapshot.holds(&table, &rule.column, FetchedValue::Text(text.to_owned())).await? {
+        let (table, columns) = (TableName::of(&rule.table), [rule.column.clone()]);
+        // A condition about the person says which rows go, not which ones name people.
+        let when = rule.when.as_deref().filter(|when| !when.contains("$subject"));
+        let wanted = WantedRows { table: &table, columns: &columns, when, subject: &[] };
+        if snapshot.holds(wanted, FetchedValue::Text(text.to_owned())).await? {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+/// Returns the handles of a person that select one of several people with the same id.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn ids_of_one(snapshot: &mut Snapshot<'_>, subject: &PurgeSubject) -> Result<Vec<String>, ChangeError> {
+    let mut ids = Vec::new();
+    for handle in subject.handles.iter().filter(|h| !is_many(&h.kind) && !subject.ids.contains(&h.value)) {
+        if is_owner(snapshot, &handle.value).await? {
+            ids.push(handle.value.clone());
+        }
+    }
+    Ok(ids)
 }
 
 /// The ids that a text is, or leads to.
@@ -593,7 +606,7 @@ async fn ids_of(snapshot: &mut Snapshot<'_>, text: &str) -> Result<Vec<String>, 
     if is_owner(snapshot, text).await? {
         return Ok(vec![text.to_owned()]);
     }
-    let erasure = snapshot.store.recognised().erasure.clone();
+    let erasure = &snapshot.store.recognised().erasure;
     let owners: Vec<&BoundRule> = erasure.rules.iter().filter(|r| r.of.is_none()).collect();
     let found = if is_short(text) { BTreeSet::new() } else { known_as(snapshot, text).await? };
     if found.is_empty() {
@@ -636,12 +649,13 @@ async fn alike(
     let whole: HashSet<String> = many.map(|handle| handle.value.to_lowercase()).collect();
     let holding = HandlesWanted::Holding { words: &words, whole: &whole, ids: &subject.ids };
     let mut found = BTreeSet::new();
-    let erasure = snapshot.store.recognised().erasure.clone();
-    for handle in erasure.handles {
+    let erasure = &snapshot.store.recognised().erasure;
+    for handle in &erasure.handles {
         let table = TableName::of(&handle.table);
         // For conversations and banks only the owner matters.
-        let known = if is_many(&handle.kind) { BoundValue::Column(handle.id.clone()) } else { handle.value };
-        for (id, value) in snapshot.handles(&table, &handle.id, &known, &holding).await? {
+        let owner = BoundValue::Column(handle.id.clone());
+        let known = if is_many(&handle.kind) { &owner } else { &handle.value };
+        for (id, value) in snapshot.handles(&table, &handle.id, known, &holding).await? {
             found.extend(values(value).into_iter().map(|value| (id.clone(), value)));
         }
     }
@@ -665,7 +679,7 @@ async fn others(
 ) -> Result<Vec<String>, ChangeError> {
     let words = words(subject);
     let mut found: BTreeSet<String> = alike.into_iter().flat_map(|(id, value)| [id, value]).chain(owners).collect();
-    let rules = snapshot.store.recognised().erasure.rules.clone();
+    let rules = &snapshot.store.recognised().erasure.rules;
     let wanted: HashSet<String> = words.iter().map(|word| folded(word)).collect();
     let (shared, own): (Vec<&PersonHandle>, Vec<_>) = subject.handles.iter().partition(|h| h.common.is_some());
     let own: HashSet<&str> = own.into_iter().map(|handle| handle.value.as_str()).collect();
@@ -777,7 +791,7 @@ fn bare(text: &str) -> String {
 /// Reads the handles of other people, each with the id, place by place.
 async fn known_others(snapshot: &mut Snapshot<'_>, ids: &[String]) -> Result<Vec<Vec<(String, String)>>, ChangeError> {
     let mut others = Vec::new();
-    let handles = snapshot.store.recognised().erasure.handles.clone();
+    let handles = &snapshot.store.recognised().erasure.handles;
     for handle in handles.iter().filter(|h| matches!(h.kind.as_str(), "name" | "e-mail" | "handle")) {
         let table = TableName::of(&handle.table);
         let all = snapshot.handles(&table, &handle.id, &handle.value, &HandlesWanted::Some(NEAR)).await?;

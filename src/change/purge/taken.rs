@@ -22,7 +22,6 @@ const ROOM: usize = 4 << 20;
 pub const AT_ONCE: usize = 5_000;
 
 /// Storage for the rows and ids to delete, and their hashes.
-#[must_use]
 pub(super) fn room() -> PageStore {
     PageStore::new(ROOM, sealed_scratch)
 }
@@ -48,13 +47,11 @@ impl TakenRows {
     }
 
     /// Number of rows.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -70,13 +67,11 @@ impl TakenRows {
     }
 
     /// Whether the row with that key is deleted.
-    #[must_use]
     pub fn has(&self, key: &[FetchedValue]) -> bool {
         !self.is_empty() && self.known.contains(row_digest(key))
     }
 
     /// The index of a column in each row.
-    #[must_use]
     pub fn place(&self, column: &str) -> Option<usize> {
         self.columns.iter().position(|known| known == column)
     }
@@ -91,7 +86,6 @@ impl TakenRows {
     }
 
     /// The sums of all hashes, which identify the set of rows.
-    #[must_use]
     pub fn sums(&self) -> [u64; 2] {
         self.known.sums()
     }
@@ -116,7 +110,6 @@ impl TakenRows {
     }
 
     /// The rows, reduced to their keys.
-    #[must_use]
     pub fn going(&self, table: TableName) -> GoingRows {
         GoingRows { table, by: self.key.clone(), own: usize::MAX, rows: self.rows.clone() }
     }
@@ -196,13 +189,11 @@ impl GoingRows {
     }
 
     /// Number of rows.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -226,13 +217,11 @@ impl GoingRows {
     }
 
     /// The rows of a range for a statement, with all their keys in memory.
-    #[must_use]
     pub fn stored(&self, range: Range<usize>) -> StoredRows {
         StoredRows { table: self.table.clone(), by: self.by.clone(), keys: self.keys(range).collect() }
     }
 
     /// Number of leading rows that belong to the person.
-    #[must_use]
     pub fn own(&self) -> usize {
         self.own.min(self.len())
     }

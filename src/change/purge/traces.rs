@@ -94,13 +94,8 @@ impl LiveTraces {
             let place = (sighting.handle, format!("{}.{}", sighting.table.title(), sighting.column));
             let is_told = is_part || self.judged.contains(&place);
             self.add_places(&sighting.table, &sighting.column, (sighting.handle, sighting.count), is_told);
-            ControlFlow::Continue(())
         };
-        if all {
-            store.proof().search_values(watch, &mut contexts, each, |_| {}).await?;
-        } else {
-            store.proof().search_own_tables(watch, &mut contexts, each).await?;
-        }
+        store.proof().search_values(watch, all, &mut contexts, each).await?;
         for object in snapshot.definitions().await? {
             contexts.add([&object.name, &object.text].into_iter().flat_map(|text| watch.contexts(text)));
         }
@@ -111,7 +106,7 @@ impl LiveTraces {
                 Err(_) => watch.needles().contexts(bytes),
             });
             let seen = if made.is_indexed { watch.seen(made.value, false) } else { None };
-            for (handle, count) in seen.into_iter().flat_map(|value| value.seen).filter(|(_, count)| count.whole > 0) {
+            for (handle, count) in seen.into_iter().flat_map(|value| value.seen) {
                 *self.made.entry((handle, made.table.to_owned())).or_default() += count.whole;
             }
         };
@@ -134,7 +129,7 @@ pub async fn unaccounted(store: &Store, handles: &[String]) -> Result<Result<u64
         live.read(store, &watch, true).await?;
         sought.known = live.contexts.all();
     }
-    Ok(store.proof().scan_bytes(&sought, |_| {}).await.map(|scan| scan.hits()))
+    Ok(store.proof().scan_bytes(&sought).await.map(|scan| scan.hits()))
 }
 
 /// Searches the files. Places shared with remaining rows, or left by choice, are counted separately: `live` is the
@@ -149,7 +144,7 @@ pub async fn bytes(
 ) -> Result<(), ChangeError> {
     let handles = looked.handles;
     let Some((mut watch, mut live)) = live else {
-        let _ = proof.looked_through(kept, store.proof().scan_bytes(&SoughtBytes::default(), |_| {}).await);
+        let _ = proof.looked_through(kept, store.proof().scan_bytes(&SoughtBytes::default()).await);
         return Ok(());
     };
     live.read(store, &watch.values, false).await?;
@@ -162,10 +157,10 @@ pub async fn bytes(
         known.extend(vectors::shared(watch.values.needles().needles(), &live.vectors));
         SoughtBytes { handles: handles.to_vec(), vectors: vectors::stored(&kept.vectors), tails: looked.tails, known }
     };
-    let mut scan = store.proof().scan_bytes(&sought(&mut live), |_| {}).await;
+    let mut scan = store.proof().scan_bytes(&sought(&mut live)).await;
     if is_current && scan.is_ok() && !watch.files.is_unchanged().await {
         live = live.again(store, kept, &watch.values).await?;
-        scan = store.proof().scan_bytes(&sought(&mut live), |_| {}).await;
+        scan = store.proof().scan_bytes(&sought(&mut live)).await;
     }
     let Some(scan) = proof.looked_through(kept, scan) else { return Ok(()) };
     proof.left_bytes = scan.known();

@@ -22,21 +22,61 @@ use crate::store::stored::TableName;
 /// The engine's refusal.
 pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: &Graph) -> Result<(), ChangeError> {
     let recognised = snapshot.store.recognised();
-    let anybodys: BTreeSet<TableName> = recognised.erasure.unowned.iter().map(TableName::of).collect();
-    let tables: BTreeSet<TableName> = recognised.sources.iter().map(table_of).chain(anybodys.iter().cloned()).collect();
-    for table in tables {
-        let Some(words) = of_table(snapshot, graph, &table).await? else { continue };
-        if anybodys.contains(&table) { plan.particular.push(words) } else { plan.notes.push(words) }
+    plan.particular.extend(anybodys(snapshot, graph).await?);
+    let told = recognised.erasure.unowned.iter().filter(|(_, when)| when.is_none());
+    let told: BTreeSet<TableName> = told.map(|(table, _)| TableName::of(table)).collect();
+    let tables: BTreeSet<TableName> = recognised.sources.iter().map(table_of).collect();
+    for table in tables.difference(&told) {
+        plan.notes.extend(of_table(snapshot, graph, table).await?);
     }
     Ok(())
 }
 
-/// Message about the rows of a table whose owner columns, and those of the rows they belong to, are all empty; `None`
-/// if there are no such rows.
+/// Messages about the rows that may be anybody's, as the layout says.
 ///
 /// # Errors
 /// The engine's refusal.
-pub async fn of_table(
+pub async fn anybodys(snapshot: &mut Snapshot<'_>, graph: &Graph) -> Result<Vec<String>, ChangeError> {
+    let mut words = Vec::new();
+    for (table, when) in snapshot.store.recognised().erasure.unowned.clone() {
+        let table = TableName::of(&table);
+        words.extend(match when {
+            Some(when) => that_meet(snapshot, graph, &table, &when).await?,
+            None => of_table(snapshot, graph, &table).await?,
+        });
+    }
+    Ok(words)
+}
+
+/// Message about the rows of a table that stay and meet a condition; `None` if there are no such rows.
+async fn that_meet(
+    snapshot: &mut Snapshot<'_>,
+    graph: &Graph,
+    table: &TableName,
+    when: &str,
+) -> Result<Option<String>, ChangeError> {
+    let mut by = graph.relations.keys.get(table).cloned().unwrap_or_default();
+    if by.is_empty() {
+        let known = snapshot.store.catalog().exactly(&table.schema, &table.name);
+        by.extend(known.and_then(|known| known.columns.first()).map(|column| column.name.clone()));
+    }
+    let wanted = WantedRows { table, columns: &by, when: Some(when), subject: &[] };
+    let mut rows = 0;
+    let count = |row: RawRow| {
+        rows += usize::from(!graph.has(table, &row));
+        ControlFlow::Continue(())
+    };
+    snapshot.stream(wanted, count).await?;
+    let what = format!(
+        "{{#}} {{row of {0} leads|rows of {0} lead}} to no owner: the owner of {{it|them}} is unknown",
+        table.title()
+    );
+    Ok((rows > 0).then(|| agreeing(rows, &what)))
+}
+
+/// Message about the rows of a table whose owner columns, and those of the rows they belong to, are all empty; `None`
+/// if there are no such rows.
+async fn of_table(
     snapshot: &mut Snapshot<'_>,
     graph: &Graph,
     table: &TableName,

@@ -48,7 +48,6 @@ impl OldVector {
 }
 
 /// Columns that hold vectors, and whether the engine can search for neighbours in them.
-#[must_use]
 pub fn places(store: &Store) -> Vec<(TableName, String, bool)> {
     let mut places: Vec<(TableName, String, bool)> = Vec::new();
     for source in &store.recognised().sources {
@@ -91,14 +90,12 @@ pub async fn some(snapshot: &mut Snapshot<'_>, deletes: &[GoingRows]) -> Result<
 }
 
 /// The vectors in stored form.
-#[must_use]
 pub fn stored(vectors: &[OldVector]) -> Vec<Vec<u8>> {
     vectors.iter().filter_map(|vector| vector.value.bytes().map(<[u8]>::to_vec)).collect()
 }
 
 /// Places of vector pieces that remaining rows share, as with equal texts: each place of such a vector may be theirs.
 /// `found` are the needles found in vectors of these rows.
-#[must_use]
 pub fn shared(needles: &Needles, found: &HashSet<usize>) -> Vec<NeedleContext> {
     let all = || needles.iter().enumerate().filter(|(_, needle)| needle.form == NeedleForm::Vector);
     let handles: HashSet<usize> = all().filter(|(n, _)| found.contains(n)).map(|(_, needle)| needle.handle).collect();

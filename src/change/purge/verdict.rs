@@ -63,7 +63,6 @@ pub enum RemainKind {
 
 impl RemainKind {
     /// The best status that an erasure can end with if this is left.
-    #[must_use]
     pub fn allows(self) -> PurgeStatus {
         match self {
             RemainKind::Rows
@@ -96,7 +95,6 @@ impl RemainKind {
     }
 
     /// Whether this can explain values that still name the person after a complete erasure.
-    #[must_use]
     pub fn leaves_words(self) -> bool {
         matches!(
             self,
@@ -123,7 +121,6 @@ pub struct Remain {
 
 impl Remain {
     /// A finding.
-    #[must_use]
     pub fn new(kind: RemainKind, what: impl Into<String>) -> Self {
         Remain { kind, what: what.into() }
     }
@@ -156,7 +153,6 @@ impl From<String> for PurgeStatus {
 
 impl PurgeStatus {
     /// The status word on a receipt.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             PurgeStatus::Verified => "verified",
@@ -166,7 +162,6 @@ impl PurgeStatus {
     }
 
     /// Parses a status word; anything unknown is incomplete.
-    #[must_use]
     pub fn of_word(word: &str) -> Self {
         let all = [PurgeStatus::Verified, PurgeStatus::Disclosed];
         all.into_iter().find(|status| status.word() == word).unwrap_or(PurgeStatus::Incomplete)
@@ -174,7 +169,6 @@ impl PurgeStatus {
 }
 
 /// The status that some findings allow.
-#[must_use]
 pub fn status(findings: &[Remain]) -> PurgeStatus {
     findings.iter().map(|finding| finding.kind.allows()).max().unwrap_or(PurgeStatus::Verified)
 }

@@ -1,5 +1,7 @@
 //! Records a curated case in the bank of its user and agent, which is created if missing.
 
+use std::ops::ControlFlow;
+
 use serde_json::{Value, json};
 
 use super::{object, read, refuse_known_id, refuse_what_has_no_place};
@@ -79,16 +81,27 @@ async fn place_in_bank(draft: &mut Draft<'_>, row: &mut Row) -> Result<Option<Ne
 
 async fn refuse_duplicate_case(draft: &mut Draft<'_>, row: &Row) -> Result<(), ChangeError> {
     let Some((hash, message)) = message_hash_of(row).zip(CaseMessage::of(row)) else { return Ok(()) };
-    let mut alike = draft.store.related(Entity::Case, "message_hash", &[hash.to_owned()]).await?;
-    alike.retain(|case| case.get("profile_id") == row.get("profile_id"));
-    if alike.is_empty() {
+    let (mut hash_is_known, mut known) = (false, None);
+    let take = |case: Row, _| {
+        if case.get("profile_id") != row.get("profile_id") {
+            return ControlFlow::Continue(());
+        }
+        hash_is_known = true;
+        if CaseMessage::of(&case).is_none_or(|other| !message.repeats(&other)) {
+            return ControlFlow::Continue(());
+        }
+        known = Some(case.id().to_owned());
+        ControlFlow::Break(())
+    };
+    let columns = ["id", "profile_id", "prompt", "message_hash"];
+    draft.store.each_related(Entity::Case, "message_hash", &[hash], &columns, take).await?;
+    if !hash_is_known {
         draft.relies_on_none(batch::target(draft.store, Entity::Case)?, row, &["profile_id", "message_hash"]);
     }
-    match alike.iter().find(|case| CaseMessage::of(case).is_some_and(|other| message.repeats(&other))) {
+    match known {
         None => Ok(()),
         Some(known) => Err(ChangeError::Refused(format!(
-            "the bank already holds a case with the same message: `{}` (hash {hash})",
-            known.id()
+            "the bank already holds a case with the same message: `{known}` (hash {hash})"
         ))),
     }
 }
@@ -101,8 +114,8 @@ fn settle_reward(draft: &mut Draft<'_>, row: &mut Row) -> Result<(), ChangeError
             match reward::by_rule(row.text("outcome"), row.get("traces"), None) {
                 Some(value) => {
                     row.set("reward", Value::from(value));
-                    let of_outcome = row.text("outcome").and_then(|outcome| reward::reward(outcome, None)).is_some();
-                    let rule = if of_outcome { "outcome" } else { "tool calls" };
+                    let rule =
+                        if row.text("outcome").is_some_and(reward::says_something) { "outcome" } else { "tool calls" };
                     draft.effects.push(format!("the reward is {value} by the rule for its {rule}"));
                 }
                 None => draft.disclosures.push("no reward is given, and the outcome implies none".to_owned()),

@@ -1,5 +1,7 @@
 //! Records a curated episode: no duplicates, the parent given or none, every value stored.
 
+use std::ops::ControlFlow;
+
 use serde_json::Value;
 
 use super::{event, memories, object, parent, read, refuse_known_id, refuse_what_has_no_place, vector};
@@ -110,8 +112,13 @@ async fn settle_user(store: &Store, source: &BoundSource, row: &Row) -> Result<&
             "{table} does not store the user, who is derived from the session. Give a `session_id` of {user}"
         )));
     };
-    let known = store.related(Entity::Episode, "session_id", &[session.to_owned()]).await?;
-    match known.iter().find_map(|episode| episode.text("user_id")) {
+    let mut owner = None;
+    let take = |episode: Row, _| {
+        owner = episode.text("user_id").map(str::to_owned);
+        if owner.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    store.each_related(Entity::Episode, "session_id", &[session], &["id", "session_id", "user_id"], take).await?;
+    match owner {
         Some(theirs) if theirs == user => Ok(&["user_id"]),
         Some(_) => Err(ChangeError::Usage(format!("the session {session} belongs to another user than {user}"))),
         None => Err(ChangeError::Refused(format!(

@@ -1,6 +1,8 @@
 //! Records a curated episode where episodes are runs of a workflow engine: as one event in the run's log, at most one
 //! per run.
 
+use std::ops::ControlFlow;
+
 use serde_json::{Map, Value, json};
 
 use crate::change::batch::{self, NewRow};
@@ -13,17 +15,8 @@ use crate::store::stored::StoredRows;
 
 /// Canonical columns that the event can hold.
 const HELD: &[&str] = &[
-    "id",
-    "execution_ids",
-    "observation",
-    "thoughts",
-    "actions",
-    "result",
-    "success",
-    "workflow_name",
-    "insight",
-    "ended_at",
-    "duration_seconds",
+    "id", "execution_ids", "observation", "thoughts", "actions", "result", "success", "workflow_name", "insight",
+    "ended_at", "duration_seconds",
 ];
 
 /// Adds the event to the plan. The run is the episode's first execution, otherwise the episode's own id; missing values
@@ -50,15 +43,23 @@ pub(super) async fn append(
     if let Some((column, _)) = plain_column(log, "run_id") {
         draft.watch(StoredRows::with(&table_of(log), column, FetchedValue::Text(run.clone()))).await?;
     }
-    let events = store.related(Entity::WorkflowEvent, "run_id", std::slice::from_ref(&run)).await?;
-    if let Some(known) = events.iter().find(|e| e.text("kind") == Some(kind)) {
+    let (mut known, mut last) = (None, None);
+    let take = |event: Row, _| {
+        last = last.max(event.get("sequence").as_i64());
+        if event.text("kind") == Some(kind) {
+            known = Some(event.id().to_owned());
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    };
+    let columns = ["id", "run_id", "sequence", "kind"];
+    store.each_related(Entity::WorkflowEvent, "run_id", std::slice::from_ref(&run), &columns, take).await?;
+    if let Some(known) = known {
         return Err(ChangeError::Refused(format!(
-            "the log of run `{run}` already holds a stored episode, the event `{}`: a run has at most one",
-            known.id()
+            "the log of run `{run}` already holds a stored episode, the event `{known}`: a run has at most one"
         )));
     }
-    let sequence = events.iter().filter_map(|e| e.get("sequence").as_i64()).max();
-    let sequence = sequence.map_or(Ok(0), |last| number_after(last, "sequence"))?;
+    let sequence = last.map_or(Ok(0), |last| number_after(last, "sequence"))?;
     let value = |column: &str| match given.get(column) {
         Value::Null => found.row.get(column).clone(),
         said => said.clone(),

@@ -23,7 +23,6 @@ const ALONE: [Entity; 3] = [Entity::Episode, Entity::Memory, Entity::Access];
 /// that refer to them.
 const LAST: [Entity; 3] = [Entity::MemoryLink, Entity::Agent, Entity::Subject];
 
-/// Chooses rows.
 pub(super) struct Chosen<'a> {
     conditions: &'a [String],
     /// The moment for computing ages.

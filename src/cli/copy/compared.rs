@@ -64,7 +64,6 @@ struct Seen {
     examples: [Vec<String>; 2],
 }
 
-/// Results of comparing vectors.
 #[derive(Default, Serialize)]
 struct SeenVectors {
     /// Rows of the source with one.

@@ -42,7 +42,6 @@ pub struct Changing {
 
 impl Changing {
     /// Known erasures that have not ended verified.
-    #[must_use]
     pub fn begun(&self) -> &[UnfinishedErasure] {
         self.unfinished.as_deref().unwrap_or_default()
     }
@@ -76,13 +75,11 @@ impl Changing {
     }
 
     /// Whether an entry of the audit trail was made in this session.
-    #[must_use]
     pub fn made(&self, seq: i64) -> bool {
         self.done.iter().any(|done| done.entries.contains(&seq))
     }
 
     /// The last change that is not undone. Undos and migrations do not count, as they cannot be undone.
-    #[must_use]
     pub fn last_standing(&self) -> Option<&DoneChange> {
         let counts =
             |work: &DoneWork| !matches!(work, DoneWork::Change(Operation::Undo { .. }) | DoneWork::Migrations(_));
@@ -90,7 +87,6 @@ impl Changing {
     }
 
     /// Entries not yet undone of a change and of those made with it, in order.
-    #[must_use]
     pub fn standing_with(&self, change: &DoneChange) -> Vec<i64> {
         if change.batch.is_none() {
             return change.standing();
@@ -159,20 +155,17 @@ impl DoneWork {
 
 impl DoneChange {
     /// Creates a change from its operation and receipt.
-    #[must_use]
     pub fn of(operation: Operation, reason: Option<&str>, receipt: &Receipt) -> Self {
         let entries = receipt.audit_seq.filter(|_| receipt.undo.is_some()).into_iter().collect();
         DoneChange { reason: reason.map(str::to_owned), entries, ..DoneWork::Change(operation).into() }
     }
 
     /// Entries that are not undone, in order.
-    #[must_use]
     pub fn standing(&self) -> Vec<i64> {
         self.entries.iter().copied().filter(|seq| !self.undone.contains(seq)).collect()
     }
 
     /// Whether all of it has been taken back.
-    #[must_use]
     pub fn is_undone(&self) -> bool {
         !self.entries.is_empty() && self.standing().is_empty()
     }
@@ -212,7 +205,6 @@ pub enum Refusal {
 /// Count and kind of the changed rows, such as `112 cases`, or `cases` if their number is unknown. `None` if only one
 /// row changes. `total` is the number of changes, of which only the first are in `changes`: others may be of rows that
 /// depend on them. `counts` are the rows written by table, among them those in the entity's own `tables`.
-#[must_use]
 pub fn many(
     changes: &[Change],
     total: Option<usize>,
@@ -237,14 +229,12 @@ pub fn many(
 }
 
 /// Words for the number of rows written; `None` if there are none.
-#[must_use]
 pub fn rows_written(counts: &Counts) -> Option<String> {
     let rows: usize = counts.values().flat_map(|verbs| verbs.values()).sum();
     (rows > 0).then(|| agreeing(rows as u64, "{#} {row|rows}"))
 }
 
 /// The columns of a change, each with its old and new value; null for a missing one.
-#[must_use]
 pub fn columns(change: &Change) -> Vec<(String, Value, Value)> {
     let empty = serde_json::Map::new();
     let fields = |value: &Value| value.as_object().cloned().unwrap_or_else(|| empty.clone());

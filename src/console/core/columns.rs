@@ -60,7 +60,6 @@ macro_rules! columns {
 }
 
 /// The columns of an entity's list, from left to right.
-#[must_use]
 pub fn list_columns(entity: Entity) -> &'static [ListColumn] {
     match entity {
         Entity::Episode => columns![
@@ -199,7 +198,6 @@ pub fn list_columns(entity: Entity) -> &'static [ListColumn] {
 }
 
 /// A column of an entity as a list can show it, whether it does so on its own or not.
-#[must_use]
 pub fn any_column(entity: Entity, name: &str) -> Option<&'static ListColumn> {
     let more = || MORE.iter().find(|(of, spec)| *of == entity && spec.column == name).map(|(_, spec)| spec);
     list_columns(entity).iter().find(|spec| spec.column == name).or_else(more)
@@ -226,7 +224,6 @@ static MORE: LazyLock<Vec<(Entity, ListColumn)>> = LazyLock::new(|| {
 });
 
 /// Columns that a list must read: those shown and those that distinguish its rows.
-#[must_use]
 pub fn read_columns(entity: Entity) -> Vec<&'static str> {
     let mut columns: Vec<&'static str> = list_columns(entity).iter().map(|c| c.column).collect();
     let keys: &[&'static str] = match entity {
@@ -240,13 +237,11 @@ pub fn read_columns(entity: Entity) -> Vec<&'static str> {
 }
 
 /// The column that a plain search matches, and that serves as a row's name.
-#[must_use]
 pub fn title_column(entity: Entity) -> &'static str {
     naming_columns(entity)[0]
 }
 
 /// The columns that name a row: the title, and its substitutes.
-#[must_use]
 pub fn naming_columns(entity: Entity) -> &'static [&'static str] {
     match entity {
         Entity::Agent | Entity::Subject => &["name"],
@@ -270,13 +265,11 @@ pub fn naming_columns(entity: Entity) -> &'static [&'static str] {
 const TELLING: [&str; 8] = ["message", "prompt", "text", "content", "query", "goal", "summary", "title"];
 
 /// As [`json_name`], for a JSON document given as text.
-#[must_use]
 pub fn document_name(document: &str) -> Option<String> {
     json::member_text(&json::members(document)?, &TELLING)
 }
 
 /// Describes a JSON value in a few words: the text itself, or its most telling field.
-#[must_use]
 pub fn json_name(value: &serde_json::Value) -> Option<&str> {
     match value {
         serde_json::Value::String(text) => Some(text),
@@ -288,13 +281,11 @@ pub fn json_name(value: &serde_json::Value) -> Option<&str> {
 }
 
 /// Short name of a row: its title, a substitute for it, or its id.
-#[must_use]
 pub fn row_name(row: &Row) -> String {
     row_title(row).unwrap_or_else(|| row.id().to_owned())
 }
 
 /// Substitute for a missing title, unless a column that is always shown has it.
-#[must_use]
 pub fn stand_in(row: &Row) -> Option<String> {
     let named = naming_columns(row.entity).iter().find_map(|name| Some((*name, named_by(row, name)?)));
     let (column, name) = named.unwrap_or_else(|| ("id", row.id().to_owned()));
@@ -302,7 +293,6 @@ pub fn stand_in(row: &Row) -> Option<String> {
 }
 
 /// Whether the title column is needed even if no row has a title, as no other column distinguishes the rows.
-#[must_use]
 pub fn stands_in(entity: Entity) -> bool {
     !naming_columns(entity)[1..].iter().chain(&["id"]).any(|column| is_always_shown(entity, column))
 }
@@ -323,7 +313,6 @@ fn named_by(row: &Row, column: &str) -> Option<String> {
 }
 
 /// The title of a row, or its substitute.
-#[must_use]
 pub fn row_title(row: &Row) -> Option<String> {
     if let (Entity::Feedback, None, Some(kind), Some(rating)) =
         (row.entity, row.text("correction"), row.text("kind"), row.get("rating").as_i64())

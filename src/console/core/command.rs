@@ -5,191 +5,15 @@ use crate::console::core::screen_kind::ScreenKind;
 use crate::console::screens::erase::messages::EraseChoice;
 use crate::console::screens::inbox::messages::InboxVerdict;
 use crate::console::screens::jobs::messages::JobAsk;
-use crate::console::screens::recall::messages as recall;
+use crate::console::screens::recall::messages::RecallCommand;
 use crate::memory::Entity;
 use crate::memory::utility::Signal;
 use crate::recall::rank::Ranking;
 
-/// Names a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CommandId {
-    /// One up.
-    Up,
-    /// One down.
-    Down,
-    /// A screenful up.
-    PageUp,
-    /// A screenful down.
-    PageDown,
-    /// To the first.
-    First,
-    /// To the last.
-    Last,
-    /// Open the selected entry.
-    Open,
-    /// Other pane.
-    Focus,
-    /// Previous tab.
-    TabLeft,
-    /// Next tab.
-    TabRight,
-    /// Show one pane on the whole screen.
-    Zoom,
-    /// Follow a relation.
-    Follow,
-    /// Filter line.
-    Filter,
-    /// No filter.
-    ClearFilter,
-    /// Choose the columns.
-    Columns,
-    /// Choose the order.
-    Sort,
-    /// Order by the column to the left.
-    SortLeft,
-    /// Order by the column to the right.
-    SortRight,
-    /// The other way round.
-    Reverse,
-    /// Follow new rows, or pause.
-    Tail,
-    /// Make the list larger, or smaller.
-    Resize(bool),
-    /// Mark or unmark.
-    Mark,
-    /// Unmark all.
-    Unmark,
-    /// Write rows to a file.
-    Export,
-    /// Copy the id.
-    CopyId,
-    /// Copy the row as JSON.
-    CopyJson,
-    /// Copy the command line.
-    CopyCommand,
-    /// Copy the text.
-    CopyText,
-    /// Show in the editor.
-    View,
-    /// Copy rows in a form.
-    CopyRows(CopyForm),
-    /// Copy the session's changes as a script.
-    CopyRunbook,
-    /// Go along the chain of the episode.
-    Relative(ChainStep),
-    /// Show a tab by its title.
-    ShowTab(&'static str),
-    /// Save the place under a name.
-    KeepPlace,
-    /// Go to a saved place.
-    GoToKept,
-    /// Delete a saved place.
-    ForgetPlace,
-    /// Open another database.
-    Switch,
-    /// Show the next open database.
-    NextDatabase,
-    /// Close the current database.
-    CloseDatabase,
-    /// Go to the next match in the details, or to the previous one.
-    Seek(bool),
-    /// Draft a layout for the database.
-    DraftLayout,
-    /// Show the columns further right, or left.
-    ShiftColumns(bool),
-    /// Compare two rows.
-    Compare,
-    /// Exchange the two sides.
-    Exchange,
-    /// Show a moment of the past, or the present again.
-    LookBack,
-    /// Search all texts.
-    Find,
-    /// The same, by the key of the screens for it.
-    FindHere,
-    /// One step out.
-    Close,
-    /// Back.
-    Back,
-    /// Forward.
-    Forward,
-    /// Read again.
-    Refresh,
-    /// Wrap or cut long lines.
-    Wrap,
-    /// Hide or show personal values.
-    Mask,
-    /// Choose a theme.
-    Theme,
-    /// Use or leave the mouse.
-    Mouse,
-    /// The palette.
-    Palette,
-    /// Help.
-    Help,
-    /// A tour of the screens.
-    Tour,
-    /// Draw afresh.
-    Redraw,
-    /// Suspend.
-    Suspend,
-    /// Quit.
-    Quit,
-    /// The first screen.
-    Home,
-    /// The list of an entity.
-    List(Entity),
-    /// A screen of its own kind.
-    Panel(ScreenKind),
-    /// Allow changes, or lock them again.
-    Lock,
-    /// Undo the last change.
-    UndoLast,
-    /// Undo the selected change.
-    UndoEntry,
-    /// Select the example after.
-    NextExample,
-    /// Select the example before.
-    PreviousExample,
-    /// Fix the finding.
-    Fix,
-    /// Mute the finding, or show it again.
-    Mute,
-    /// Apply the pending migrations.
-    ApplyMigrations,
-    /// Erase the selected person.
-    Erase,
-    /// A choice while a person is erased.
-    Turn(EraseChoice),
-    /// A change of the selected row.
-    Change(CommandAsk),
-    /// Give a verdict in the inbox.
-    Judge(InboxVerdict),
-    /// Write a note for the next verdict.
-    Note,
-    /// Compute longer how recall would change.
-    LookLonger,
-    /// Start, pause or end the selected job.
-    Job(JobAsk),
-    /// Set a rule stricter, or looser.
-    StepRule(bool),
-    /// Put a rule on or off.
-    ToggleRule,
-    /// Scroll the details down or up, whichever pane has the focus.
-    ScrollDetail(bool),
-    /// Scroll the effect of the rules down or up.
-    ScrollPreview(bool),
-    /// Scroll the description of a job down or up.
-    ScrollJob(bool),
-    /// Prune by the rules.
-    Prune,
-    /// Enter the topic to replay.
-    Topic,
-    /// Show more episodes of the topic, or fewer.
-    ReplayMore(bool),
-    /// A command of the recall screen.
-    Recall(recall::RecallCommand),
-}
+use CommandId::{
+    Change, CopyRows, Job, Judge, List, Panel, Recall, Relative, ReplayMore, Resize, ScrollDetail, ScrollJob,
+    ScrollPreview, Seek, ShiftColumns, ShowTab, StepRule, Turn,
+};
 
 /// Format in which rows are copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -257,7 +81,6 @@ macro_rules! scopes {
             pub const ALL: &[CommandScope] = &[$(CommandScope::$scope),*];
 
             /// The heading of its commands in the help.
-            #[must_use]
             pub fn title(self) -> &'static str {
                 match self {
                     $(CommandScope::$scope => $title),*
@@ -304,7 +127,6 @@ scopes! {
 
 impl CommandScope {
     /// Whether its commands are known on every screen.
-    #[must_use]
     pub fn is_shared(self) -> bool {
         matches!(self, CommandScope::Everywhere | CommandScope::Rows | CommandScope::List)
     }
@@ -329,26 +151,38 @@ pub struct ConsoleCommand {
 
 impl ConsoleCommand {
     /// Returns the entity that the database must hold for the command.
-    #[must_use]
     pub fn needs(&self) -> Option<Entity> {
         match self.id {
             CommandId::List(entity) => Some(entity),
-            CommandId::Panel(ScreenKind::Inbox) => Some(Entity::Feedback),
             CommandId::Panel(ScreenKind::Prune) => Some(Entity::Case),
             CommandId::Panel(ScreenKind::Replay) => Some(Entity::Episode),
-            CommandId::Panel(ScreenKind::Policies) => Some(Entity::Policy),
+            CommandId::Panel(ScreenKind::Policies) | CommandId::Change(CommandAsk::TrainPolicy) => Some(Entity::Policy),
+            CommandId::Change(CommandAsk::Signal(_) | CommandAsk::Retract) => Some(Entity::UtilityEvent),
+            CommandId::Panel(ScreenKind::Inbox)
+            | CommandId::Change(CommandAsk::AddFeedback | CommandAsk::EditFeedback) => Some(Entity::Feedback),
+            _ => None,
+        }
+    }
+
+    /// Returns the column that it sets, which changes of the database must be able to set.
+    pub fn sets(&self) -> Option<(Entity, &'static str)> {
+        let CommandId::Change(ask) = self.id else { return None };
+        match ask {
+            CommandAsk::Signal(_) => Some((Entity::UtilityEvent, "signal")),
+            CommandAsk::Link | CommandAsk::Unlink => Some((Entity::Episode, "parent_id")),
+            CommandAsk::Reward => Some((Entity::Case, "reward")),
+            CommandAsk::Hold(_) => Some((Entity::Case, "quarantined")),
+            CommandAsk::Window => Some((Entity::Profile, "window_size")),
             _ => None,
         }
     }
 
     /// Whether the session must be unlocked for it.
-    #[must_use]
     pub fn needs_unlocking(&self) -> bool {
         self.changes() && !matches!(self.id, CommandId::Lock | CommandId::Judge(InboxVerdict::Later))
     }
 
     /// Whether the command leads to a change: a held key must not trigger it.
-    #[must_use]
     pub fn changes(&self) -> bool {
         matches!(
             self.id,
@@ -364,287 +198,340 @@ impl ConsoleCommand {
     }
 }
 
+/// Defines the commands: variants that stand for several of them, then a row for each. A row that is only a name is a
+/// variant too.
 macro_rules! commands {
-    ($($id:expr, $scope:ident, [$($key:literal),*], $title:literal, $hint:literal, $help:literal;)*) => {
+    (
+        variants { $($variants:tt)* }
+        $($($plain:ident)? $(($id:expr))?, $scope:ident, [$($key:literal),*], $title:literal, $hint:literal, $help:literal;)*
+    ) => {
+        /// Names a command.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum CommandId {
+            $($variants)*
+            $($(#[doc = $help] $plain,)?)*
+        }
+
         /// Every command, in the order of the help.
         pub const COMMANDS: &[ConsoleCommand] = &[$(ConsoleCommand {
-            id: $id, title: $title, hint: $hint, help: $help, keys: &[$($key),*], scope: CommandScope::$scope,
+            id: $(CommandId::$plain)? $($id)?,
+            title: $title,
+            hint: $hint,
+            help: $help,
+            keys: &[$($key),*],
+            scope: CommandScope::$scope,
         }),*];
     };
 }
 
 commands! {
-    CommandId::Home, Everywhere, ["1"], "Home", "", "Shows what this database is and what needs attention.";
-    CommandId::List(Entity::Episode), Everywhere, ["2"], "Episodes", "", "Lists the episodes.";
-    CommandId::List(Entity::Memory), Everywhere, ["3"], "Memories", "", "Lists the memories: drawers, closets and the like.";
-    CommandId::List(Entity::Case), Everywhere, ["4"], "Cases", "", "Lists the cases.";
-    CommandId::List(Entity::Feedback), Everywhere, ["5"], "Feedback", "", "Lists what users said.";
-    CommandId::List(Entity::CanvasEvent), Everywhere, ["6"], "Canvas events", "", "Lists what happened on canvases.";
-    CommandId::List(Entity::UtilityEvent), Everywhere, ["7"], "Utility history", "", "Lists the signals that moved utilities.";
-    CommandId::List(Entity::Subject), Everywhere, ["8"], "Subjects", "", "Lists the people in this database.";
-    CommandId::List(Entity::Agent), Everywhere, ["9"], "Agents", "", "Lists the agents that remember.";
-    CommandId::List(Entity::AuditEntry), Everywhere, ["0"], "Audit trails", "", "Lists the audit trails.";
-    CommandId::List(Entity::Policy), Everywhere, [], "Policies", "", "Lists the learned retrieval weights.";
-    CommandId::List(Entity::Profile), Everywhere, [], "Profiles", "", "Lists the banks that cases are in.";
-    CommandId::List(Entity::WorkflowEvent), Everywhere, [], "Workflow events", "", "Lists the event logs.";
-    CommandId::List(Entity::Access), Everywhere, [], "Accesses", "", "Lists what was recalled, when and by whom.";
-    CommandId::List(Entity::Segment), Everywhere, [], "Segments", "", "Lists the pieces of episodes.";
-    CommandId::List(Entity::MemoryLink), Everywhere, [], "Memory links", "", "Lists which episode retrieved which memory.";
-    CommandId::Up, Everywhere, ["k", "up"], "Up", "", "Moves up one row.";
-    CommandId::Down, Everywhere, ["j", "down"], "Down", "", "Moves down one row.";
-    CommandId::PageUp, Everywhere, ["pgup", "ctrl-u", "ctrl-b"], "Page up", "", "Moves up one screen.";
-    CommandId::PageDown, Everywhere, ["pgdn", "ctrl-d", "ctrl-f"], "Page down", "", "Moves down one screen.";
-    CommandId::First, Everywhere, ["g", "home"], "First", "", "Goes to the first row.";
-    CommandId::Last, Everywhere, ["G", "end"], "Last", "", "Goes to the last row.";
-    CommandId::ScrollDetail(true), Everywhere, ["ctrl-e"], "Scroll details down", "scroll", "Scrolls the details down, while the list keeps the keys.";
-    CommandId::ScrollDetail(false), Everywhere, ["ctrl-y"], "Scroll details up", "", "Scrolls the details up.";
-    CommandId::Open, Everywhere, ["enter"], "Open", "open", "Opens the selected row; in the details, opens what they \
+    variants {
+        /// Make the list larger, or smaller.
+        Resize(bool),
+        /// Copy rows in a form.
+        CopyRows(CopyForm),
+        /// Go along the chain of the episode.
+        Relative(ChainStep),
+        /// Show a tab by its title.
+        ShowTab(&'static str),
+        /// Go to the next match in the details, or to the previous one.
+        Seek(bool),
+        /// Show the columns further right, or left.
+        ShiftColumns(bool),
+        /// The list of an entity.
+        List(Entity),
+        /// A screen of its own kind.
+        Panel(ScreenKind),
+        /// A choice while a person is erased.
+        Turn(EraseChoice),
+        /// A change of the selected row.
+        Change(CommandAsk),
+        /// Give a verdict in the inbox.
+        Judge(InboxVerdict),
+        /// Start, pause or end the selected job.
+        Job(JobAsk),
+        /// Set a rule stricter, or looser.
+        StepRule(bool),
+        /// Scroll the details down or up, whichever pane has the focus.
+        ScrollDetail(bool),
+        /// Scroll the effect of the rules down or up.
+        ScrollPreview(bool),
+        /// Scroll the description of a job down or up.
+        ScrollJob(bool),
+        /// Show more episodes of the topic, or fewer.
+        ReplayMore(bool),
+        /// A command of the recall screen.
+        Recall(RecallCommand),
+    }
+    Home, Everywhere, ["1"], "Home", "", "Shows what this database is and what needs attention.";
+    (List(Entity::Episode)), Everywhere, ["2"], "Episodes", "", "Lists the episodes.";
+    (List(Entity::Memory)), Everywhere, ["3"], "Memories", "", "Lists the memories: drawers, closets and the like.";
+    (List(Entity::Case)), Everywhere, ["4"], "Cases", "", "Lists the cases.";
+    (List(Entity::Feedback)), Everywhere, ["5"], "Feedback", "", "Lists what users said.";
+    (List(Entity::CanvasEvent)), Everywhere, ["6"], "Canvas events", "", "Lists what happened on canvases.";
+    (List(Entity::UtilityEvent)), Everywhere, ["7"], "Utility history", "", "Lists the signals that moved utilities.";
+    (List(Entity::Subject)), Everywhere, ["8"], "Subjects", "", "Lists the people in this database.";
+    (List(Entity::Agent)), Everywhere, ["9"], "Agents", "", "Lists the agents that remember.";
+    (List(Entity::AuditEntry)), Everywhere, ["0"], "Audit trails", "", "Lists the audit trails.";
+    (List(Entity::Policy)), Everywhere, [], "Policies", "", "Lists the learned retrieval weights.";
+    (List(Entity::Profile)), Everywhere, [], "Profiles", "", "Lists the banks that cases are in.";
+    (List(Entity::WorkflowEvent)), Everywhere, [], "Workflow events", "", "Lists the event logs.";
+    (List(Entity::Access)), Everywhere, [], "Accesses", "", "Lists what was recalled, when and by whom.";
+    (List(Entity::Segment)), Everywhere, [], "Segments", "", "Lists the pieces of episodes.";
+    (List(Entity::MemoryLink)), Everywhere, [], "Memory links", "", "Lists which episode retrieved which memory.";
+    Up, Everywhere, ["k", "up"], "Up", "", "Moves up one row.";
+    Down, Everywhere, ["j", "down"], "Down", "", "Moves down one row.";
+    PageUp, Everywhere, ["pgup", "ctrl-u", "ctrl-b"], "Page up", "", "Moves up one screen.";
+    PageDown, Everywhere, ["pgdn", "ctrl-d", "ctrl-f"], "Page down", "", "Moves down one screen.";
+    First, Everywhere, ["g", "home"], "First", "", "Goes to the first row.";
+    Last, Everywhere, ["G", "end"], "Last", "", "Goes to the last row.";
+    (ScrollDetail(true)), Everywhere, ["ctrl-e"], "Scroll details down", "scroll", "Scrolls the details down, while the list keeps the keys.";
+    (ScrollDetail(false)), Everywhere, ["ctrl-y"], "Scroll details up", "", "Scrolls the details up.";
+    Open, Everywhere, ["enter"], "Open", "open", "Opens the selected row; in the details, opens what they \
         lead to.";
-    CommandId::Palette, Everywhere, [":", "ctrl-p"], "Palette", "jump", "Finds a screen or a command by a few letters; an entity and an id open that row.";
-    CommandId::Close, Everywhere, ["esc"], "Step out", "", "Stops what is loading; otherwise goes one step back: from \
+    Palette, Everywhere, [":", "ctrl-p"], "Palette", "jump", "Finds a screen or a command by a few letters; an entity and an id open that row.";
+    Close, Everywhere, ["esc"], "Step out", "", "Stops what is loading; otherwise goes one step back: from \
      the details to the list, then to the screen before.";
-    CommandId::Back, Everywhere, ["[", "backspace", "alt-left"], "Back", "", "Goes back to where you came from.";
-    CommandId::Forward, Everywhere, ["]", "alt-right"], "Forward", "", "Goes forward again.";
-    CommandId::Filter, List, ["/"], "Filter", "filter", "Narrows the list: conditions as on the command line, or words \
+    Back, Everywhere, ["[", "backspace", "alt-left"], "Back", "", "Goes back to where you came from.";
+    Forward, Everywhere, ["]", "alt-right"], "Forward", "", "Goes forward again.";
+    Filter, List, ["/"], "Filter", "filter", "Narrows the list: conditions as on the command line, or words \
      of the title. Times without a zone use the zone that lists show.";
-    CommandId::ClearFilter, List, ["\\"], "Clear filter", "", "Lists every row again.";
-    CommandId::Columns, List, ["n c"], "Columns", "", "Chooses the columns of the list and their order, by name; the \
+    ClearFilter, List, ["\\"], "Clear filter", "", "Lists every row again.";
+    Columns, List, ["n c"], "Columns", "", "Chooses the columns of the list and their order, by name; the \
      choice is kept. An empty line restores the defaults.";
-    CommandId::Sort, List, ["s"], "Sort", "sort", "Chooses the column that orders the list; choosing it again reverses \
+    Sort, List, ["s"], "Sort", "sort", "Chooses the column that orders the list; choosing it again reverses \
      the order.";
-    CommandId::SortLeft, List, ["<"], "Sort by the column to the left", "", "Orders the list by the column to the left.";
-    CommandId::SortRight, List, [">"], "Sort by the column to the right", "", "Orders the list by the column to the right.";
-    CommandId::Reverse, List, ["S"], "Reverse", "", "Reverses the order of the list.";
-    CommandId::Tail, Everywhere, ["space"], "Follow the newest", "live", "Goes to the newest row and follows new rows, \
+    SortLeft, List, ["<"], "Sort by the column to the left", "", "Orders the list by the column to the left.";
+    SortRight, List, [">"], "Sort by the column to the right", "", "Orders the list by the column to the right.";
+    Reverse, List, ["S"], "Reverse", "", "Reverses the order of the list.";
+    Tail, Everywhere, ["space"], "Follow the newest", "live", "Goes to the newest row and follows new rows, \
         or pauses that.";
-    CommandId::Mark, List, ["v"], "Mark", "mark", "Marks or unmarks the row, and moves down.";
-    CommandId::Unmark, List, ["|"], "Unmark all", "", "Removes all marks.";
-    CommandId::Compare, Rows, ["="], "Compare", "", "Compares the marked rows, or an episode with the one it follows.";
-    CommandId::Panel(ScreenKind::Tables), Everywhere, ["B"], "Tables", "", "Shows the raw tables of the database and \
+    Mark, List, ["v"], "Mark", "mark", "Marks or unmarks the row, and moves down.";
+    Unmark, List, ["|"], "Unmark all", "", "Removes all marks.";
+    Compare, Rows, ["="], "Compare", "", "Compares the marked rows, or an episode with the one it follows.";
+    (Panel(ScreenKind::Tables)), Everywhere, ["B"], "Tables", "", "Shows the raw tables of the database and \
         their rows, with or without a layout.";
-    CommandId::ShiftColumns(true), Tables, ["l", "right"], "Columns further right", "columns", "Shows the columns further right.";
-    CommandId::ShiftColumns(false), Tables, ["h", "left"], "Columns further left", "", "Shows the columns further left.";
-    CommandId::DraftLayout, Tables, ["o"], "Draft a layout", "draft a layout", "Drafts a layout from names, types, keys and sampled rows, opens it in $VISUAL or $EDITOR, and keeps the file.";
-    CommandId::Exchange, Compare, ["~"], "Exchange", "exchange", "Swaps the two rows.";
-    CommandId::Find, Everywhere, [], "Find", "", "Looks for words in the texts of every kind of row.";
-    CommandId::FindHere, Find, ["/"], "Find words", "find", "Looks for words in the texts of every kind of row.";
-    CommandId::LookBack, Everywhere, ["@"], "As of", "", "Shows rows and recall as they were at a time, at an age such \
+    (ShiftColumns(true)), Tables, ["l", "right"], "Columns further right", "columns", "Shows the columns further right.";
+    (ShiftColumns(false)), Tables, ["h", "left"], "Columns further left", "", "Shows the columns further left.";
+    DraftLayout, Tables, ["o"], "Draft a layout", "draft a layout", "Drafts a layout from names, types, keys and sampled rows, opens it in $VISUAL or $EDITOR, and keeps the file.";
+    Exchange, Compare, ["~"], "Exchange", "exchange", "Swaps the two rows.";
+    Find, Everywhere, [], "Find", "", "Looks for words in the texts of every kind of row.";
+    FindHere, Find, ["/"], "Find words", "find", "Looks for words in the texts of every kind of row.";
+    LookBack, Everywhere, ["@"], "As of", "", "Shows rows and recall as they were at a time, at an age such \
      as 7d, or after a change, by its number; an empty line returns to now.";
-    CommandId::Export, List, ["e"], "Export", "export", "Writes the marked rows, or all rows that match the filter, to \
+    Export, List, ["e"], "Export", "export", "Writes the marked rows, or all rows that match the filter, to \
      a file as JSON lines.";
-    CommandId::Change(CommandAsk::AddFeedback), Rows, ["c a"], "Add feedback", "", "Adds feedback to the episode.";
-    CommandId::Change(CommandAsk::Edit), Rows, ["c e"], "Edit", "", "Changes the row, or all marked ones, in a form.";
-    CommandId::Change(CommandAsk::EditFeedback), Rows, ["c f"], "Edit feedback", "", "Changes what feedback on the episode says.";
-    CommandId::Change(CommandAsk::Link), Rows, ["c l"], "Link", "", "Chooses the episode that this one follows.";
-    CommandId::Change(CommandAsk::Reward), Rows, ["c r"], "Reward", "", "Sets the reward of the case, and its outcome.";
-    CommandId::Change(CommandAsk::Window), Rows, ["c w"], "Window", "", "Sets how many of its newest cases the profile keeps.";
-    CommandId::Change(CommandAsk::Hold(true)), Rows, ["c q"], "Quarantine", "", "Excludes the case, or the marked \
+    (Change(CommandAsk::AddFeedback)), Rows, ["c a"], "Add feedback", "", "Adds feedback to the episode.";
+    (Change(CommandAsk::Edit)), Rows, ["c e"], "Edit", "", "Changes the row, or all marked ones, in a form.";
+    (Change(CommandAsk::EditFeedback)), Rows, ["c f"], "Edit feedback", "", "Changes what feedback on the episode says.";
+    (Change(CommandAsk::Link)), Rows, ["c l"], "Link", "", "Chooses the episode that this one follows.";
+    (Change(CommandAsk::Reward)), Rows, ["c r"], "Reward", "", "Sets the reward of the case, and its outcome.";
+    (Change(CommandAsk::Window)), Rows, ["c w"], "Window", "", "Sets how many of its newest cases the profile keeps.";
+    (Change(CommandAsk::Hold(true))), Rows, ["c q"], "Quarantine", "", "Excludes the case, or the marked \
         ones, from recall.";
-    CommandId::Change(CommandAsk::Hold(false)), Rows, ["c Q"], "Release", "", "Includes the case, or the marked ones, \
+    (Change(CommandAsk::Hold(false))), Rows, ["c Q"], "Release", "", "Includes the case, or the marked ones, \
         in recall again.";
-    CommandId::Change(CommandAsk::LegalHold(true)), Everywhere, ["c h"], "Legal hold", "", "Places a legal hold on the \
+    (Change(CommandAsk::LegalHold(true))), Everywhere, ["c h"], "Legal hold", "", "Places a legal hold on the \
         person: nobody can erase them until it ends.";
-    CommandId::Change(CommandAsk::LegalHold(false)), Everywhere, ["c H"], "End the legal hold", "", "Ends the hold on \
+    (Change(CommandAsk::LegalHold(false))), Everywhere, ["c H"], "End the legal hold", "", "Ends the hold on \
         the person.";
-    CommandId::Change(CommandAsk::Remove), Rows, ["c d"], "Remove", "", "Removes the row, or the marked ones, and what \
+    (Change(CommandAsk::Remove)), Rows, ["c d"], "Remove", "", "Removes the row, or the marked ones, and what \
         depends on them.";
-    CommandId::Change(CommandAsk::Signal(Signal::Confirmed)), Rows, ["t c"], "Confirmed", "", "Records that the episode was confirmed: its utility rises.";
-    CommandId::Change(CommandAsk::Signal(Signal::Corrected)), Rows, ["t o"], "Corrected", "", "Records that the episode was corrected.";
-    CommandId::Change(CommandAsk::Signal(Signal::Rejected)), Rows, ["t r"], "Rejected", "", "Records that the episode was rejected.";
-    CommandId::Change(CommandAsk::Signal(Signal::Undone)), Rows, ["t u"], "Undone", "", "Records that what the episode did was undone.";
-    CommandId::Change(CommandAsk::Signal(Signal::Ignored)), Rows, ["t i"], "Ignored", "", "Records that the episode was ignored.";
-    CommandId::Change(CommandAsk::Retract), Rows, ["t x"], "Retract signal", "", "Retracts a signal; the utility is \
+    (Change(CommandAsk::Signal(Signal::Confirmed))), Rows, ["t c"], "Confirmed", "", "Records that the episode was confirmed: its utility rises.";
+    (Change(CommandAsk::Signal(Signal::Corrected))), Rows, ["t o"], "Corrected", "", "Records that the episode was corrected.";
+    (Change(CommandAsk::Signal(Signal::Rejected))), Rows, ["t r"], "Rejected", "", "Records that the episode was rejected.";
+    (Change(CommandAsk::Signal(Signal::Undone))), Rows, ["t u"], "Undone", "", "Records that what the episode did was undone.";
+    (Change(CommandAsk::Signal(Signal::Ignored))), Rows, ["t i"], "Ignored", "", "Records that the episode was ignored.";
+    (Change(CommandAsk::Retract)), Rows, ["t x"], "Retract signal", "", "Retracts a signal; the utility is \
         replayed without it.";
-    CommandId::Change(CommandAsk::Unlink), Rows, ["c u"], "Unlink", "", "Removes the episode's parent.";
-    CommandId::Change(CommandAsk::ActivatePolicy), Study, ["c a"], "Activate policy", "activate", "Activates the \
+    (Change(CommandAsk::Unlink)), Rows, ["c u"], "Unlink", "", "Removes the episode's parent.";
+    (Change(CommandAsk::ActivatePolicy)), Study, ["c a"], "Activate policy", "activate", "Activates the \
         selected version; the others stay.";
-    CommandId::Change(CommandAsk::TrainPolicy), Rows, ["c t"], "Train policy", "train", "Trains a new version of the bank's policy, or its first one, from what its cases recalled; it is stored for review.";
-    CommandId::Panel(ScreenKind::Recall), Everywhere, ["W"], "Recall: why is this remembered", "", "Ranks memories for \
+    (Change(CommandAsk::TrainPolicy)), Rows, ["c t"], "Train policy", "train", "Trains a new version of the bank's policy, or its first one, from what its cases recalled; it is stored for review.";
+    (Panel(ScreenKind::Recall)), Everywhere, ["W"], "Recall: why is this remembered", "", "Ranks memories for \
         a situation, that of the selected row or one in words, and breaks down every score.";
-    CommandId::Recall(recall::RecallCommand::Write), Recall, ["/"], "Write a situation", "situation", "Describes the \
+    (Recall(RecallCommand::Write)), Recall, ["/"], "Write a situation", "situation", "Describes the \
         situation in words.";
-    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Boosted)), Recall, ["n 1"], "Boosted", "", "Ranks episodes \
+    (Recall(RecallCommand::Rank(Ranking::Boosted))), Recall, ["n 1"], "Boosted", "", "Ranks episodes \
         by time and likeness, boosted by canvas and feedback.";
-    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Proven)), Recall, ["n 2"], "Proven", "", "Ranks memories and episodes by domain, topic, utility and age.";
-    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Cases)), Recall, ["n 3"], "Cases", "", "Ranks cases by \
+    (Recall(RecallCommand::Rank(Ranking::Proven))), Recall, ["n 2"], "Proven", "", "Ranks memories and episodes by domain, topic, utility and age.";
+    (Recall(RecallCommand::Rank(Ranking::Cases))), Recall, ["n 3"], "Cases", "", "Ranks cases by \
         likeness.";
-    CommandId::Recall(recall::RecallCommand::Rank(Ranking::Similar)), Recall, ["n 4"], "Similar", "", "Ranks \
+    (Recall(RecallCommand::Rank(Ranking::Similar))), Recall, ["n 4"], "Similar", "", "Ranks \
         successful episodes with a similar situation and outcome.";
-    CommandId::Recall(recall::RecallCommand::Compare), Recall, ["="], "Compare", "compare", "Ranks the same situation \
+    (Recall(RecallCommand::Compare)), Recall, ["="], "Compare", "compare", "Ranks the same situation \
         in another way, next to this one.";
-    CommandId::Recall(recall::RecallCommand::Ways), Recall, ["s"], "All rankings", "ranking", "Chooses among all rankings and the learned policies.";
-    CommandId::Recall(recall::RecallCommand::Side(false)), Recall, ["h", "left"], "Left ranking", "", "Goes to the \
+    (Recall(RecallCommand::Ways)), Recall, ["s"], "All rankings", "ranking", "Chooses among all rankings and the learned policies.";
+    (Recall(RecallCommand::Side(false))), Recall, ["h", "left"], "Left ranking", "", "Goes to the \
         ranking on the left.";
-    CommandId::Recall(recall::RecallCommand::Side(true)), Recall, ["l", "right"], "Right ranking", "", "Goes to the \
+    (Recall(RecallCommand::Side(true))), Recall, ["l", "right"], "Right ranking", "", "Goes to the \
         ranking on the right.";
-    CommandId::Recall(recall::RecallCommand::Swap), Recall, ["~"], "Exchange", "", "Swaps the two rankings.";
-    CommandId::Recall(recall::RecallCommand::More(true)), Recall, ["+"], "One row more", "- rows", "Recalls one more \
+    (Recall(RecallCommand::Swap)), Recall, ["~"], "Exchange", "", "Swaps the two rankings.";
+    (Recall(RecallCommand::More(true))), Recall, ["+"], "One row more", "- rows", "Recalls one more \
         row.";
-    CommandId::Recall(recall::RecallCommand::More(false)), Recall, ["-"], "One row fewer", "", "Recalls one row fewer.";
-    CommandId::Recall(recall::RecallCommand::Levers), Recall, ["x"], "Move the row", "move it", "Shows what would move \
+    (Recall(RecallCommand::More(false))), Recall, ["-"], "One row fewer", "", "Recalls one row fewer.";
+    (Recall(RecallCommand::Levers)), Recall, ["x"], "Move the row", "move it", "Shows what would move \
         the selected row, with its resulting place, and plans what you choose.";
-    CommandId::Recall(recall::RecallCommand::Agent), Recall, ["n a"], "Agent", "agent", "Uses the memories of one \
+    (Recall(RecallCommand::Agent)), Recall, ["n a"], "Agent", "agent", "Uses the memories of one \
         agent, or of all.";
-    CommandId::Recall(recall::RecallCommand::User), Recall, ["n u"], "User", "user", "Uses the memories of one user, \
+    (Recall(RecallCommand::User)), Recall, ["n u"], "User", "user", "Uses the memories of one user, \
         or of all.";
-    CommandId::Recall(recall::RecallCommand::Narrow), Recall, ["n n"], "Narrow", "", "Sets the domain and topic to \
+    (Recall(RecallCommand::Narrow)), Recall, ["n n"], "Narrow", "", "Sets the domain and topic to \
         look for, or the workflow of similar episodes.";
-    CommandId::Recall(recall::RecallCommand::Outcomes), Recall, ["n o"], "Outcomes", "", "Includes failures among the \
+    (Recall(RecallCommand::Outcomes)), Recall, ["n o"], "Outcomes", "", "Includes failures among the \
         similar episodes, or only successes.";
-    CommandId::Recall(recall::RecallCommand::Save), Recall, ["b k"], "Keep the question", "keep", "Saves the question \
+    (Recall(RecallCommand::Save)), Recall, ["b k"], "Keep the question", "keep", "Saves the question \
         under a name, in your own files.";
-    CommandId::Recall(recall::RecallCommand::Saved), Recall, ["b b"], "Kept questions", "kept", "Asks a saved question \
+    (Recall(RecallCommand::Saved)), Recall, ["b b"], "Kept questions", "kept", "Asks a saved question \
         again.";
-    CommandId::Recall(recall::RecallCommand::Forget), Recall, ["b d"], "Forget a question", "", "Forgets a saved \
+    (Recall(RecallCommand::Forget)), Recall, ["b d"], "Forget a question", "", "Forgets a saved \
         question.";
-    CommandId::Panel(ScreenKind::Agents), Everywhere, ["O"], "Agents at work", "", "Shows what people do with canvases, how ready each agent is, what fades and which memories mislead.";
-    CommandId::Panel(ScreenKind::Policies), Everywhere, ["L"], "Learned policies", "", "Shows the versions of retrieval policies, how good each is and which is in use.";
-    CommandId::Panel(ScreenKind::Evaluation), Everywhere, ["E"], "Evaluation", "", "Judges recall: hit rate, precision, nonsense, coverage, swamping, latency.";
-    CommandId::Judge(InboxVerdict::Right), Inbox, ["a"], "It is right", "right", "Signals to the episode what the feedback says about it: confirmed, corrected or rejected.";
-    CommandId::Judge(InboxVerdict::Flipped), Inbox, ["x"], "Flip", "flip", "Turns thumbs up into thumbs down, or vice \
+    (Panel(ScreenKind::Agents)), Everywhere, ["O"], "Agents at work", "", "Shows what people do with canvases, how ready each agent is, what fades and which memories mislead.";
+    (Panel(ScreenKind::Policies)), Everywhere, ["L"], "Learned policies", "", "Shows the versions of retrieval policies, how good each is and which is in use.";
+    (Panel(ScreenKind::Evaluation)), Everywhere, ["E"], "Evaluation", "", "Judges recall: hit rate, precision, nonsense, coverage, swamping, latency.";
+    (Judge(InboxVerdict::Right)), Inbox, ["a"], "It is right", "right", "Signals to the episode what the feedback says about it: confirmed, corrected or rejected.";
+    (Judge(InboxVerdict::Flipped)), Inbox, ["x"], "Flip", "flip", "Turns thumbs up into thumbs down, or vice \
         versa.";
-    CommandId::Judge(InboxVerdict::Rated(1)), Inbox, ["c 1"], "Rate 1", "to 5 rate", "Makes it a rating of 1.";
-    CommandId::Judge(InboxVerdict::Rated(2)), Inbox, ["c 2"], "Rate 2", "", "Makes it a rating of 2.";
-    CommandId::Judge(InboxVerdict::Rated(3)), Inbox, ["c 3"], "Rate 3", "", "Makes it a rating of 3.";
-    CommandId::Judge(InboxVerdict::Rated(4)), Inbox, ["c 4"], "Rate 4", "", "Makes it a rating of 4.";
-    CommandId::Judge(InboxVerdict::Rated(5)), Inbox, ["c 5"], "Rate 5", "", "Makes it a rating of 5.";
-    CommandId::Judge(InboxVerdict::Edited), Inbox, ["c e"], "Edit", "edit", "Opens the form: kind, rating, correction.";
-    CommandId::Judge(InboxVerdict::Removed), Inbox, ["d"], "Remove", "remove", "Removes the feedback.";
-    CommandId::Note, Inbox, ["c n"], "Note", "note", "Records a reason for the next verdict.";
-    CommandId::Judge(InboxVerdict::Later), Inbox, ["i"], "Later", "later", "Leaves it for another session.";
-    CommandId::LookLonger, Inbox, ["+"], "Look longer", "", "Spends more time on how recall would change.";
-    CommandId::Job(JobAsk::Start), Jobs, ["a"], "Start or resume", "start", "Plans the job, and starts it or resumes it after a yes.";
-    CommandId::Job(JobAsk::Pause), Jobs, ["p"], "Pause", "pause", "Stops the job at its next checkpoint.";
-    CommandId::Job(JobAsk::Cancel), Jobs, ["d"], "End the job", "end", "Ends the job at its next checkpoint; what it did stays.";
-    CommandId::ScrollJob(true), Jobs, ["pgdn", "ctrl-f"], "Scroll down", "scroll", "Scrolls the job's details.";
-    CommandId::ScrollJob(false), Jobs, ["pgup", "ctrl-b"], "Scroll up", "", "Scrolls the job's details back.";
-    CommandId::UndoEntry, Receipts, ["u"], "Undo", "undo", "Plans the inverse of the selected change.";
-    CommandId::Panel(ScreenKind::Receipts), Everywhere, ["R"], "Changes", "", "Lists the changes that were made here, \
+    (Judge(InboxVerdict::Rated(1))), Inbox, ["c 1"], "Rate 1", "to 5 rate", "Makes it a rating of 1.";
+    (Judge(InboxVerdict::Rated(2))), Inbox, ["c 2"], "Rate 2", "", "Makes it a rating of 2.";
+    (Judge(InboxVerdict::Rated(3))), Inbox, ["c 3"], "Rate 3", "", "Makes it a rating of 3.";
+    (Judge(InboxVerdict::Rated(4))), Inbox, ["c 4"], "Rate 4", "", "Makes it a rating of 4.";
+    (Judge(InboxVerdict::Rated(5))), Inbox, ["c 5"], "Rate 5", "", "Makes it a rating of 5.";
+    (Judge(InboxVerdict::Edited)), Inbox, ["c e"], "Edit", "edit", "Opens the form: kind, rating, correction.";
+    (Judge(InboxVerdict::Removed)), Inbox, ["d"], "Remove", "remove", "Removes the feedback.";
+    Note, Inbox, ["c n"], "Note", "note", "Records a reason for the next verdict.";
+    (Judge(InboxVerdict::Later)), Inbox, ["i"], "Later", "later", "Leaves it for another session.";
+    LookLonger, Inbox, ["+"], "Look longer", "", "Spends more time on how recall would change.";
+    (Job(JobAsk::Start)), Jobs, ["a"], "Start or resume", "start", "Plans the job, and starts it or resumes it after a yes.";
+    (Job(JobAsk::Pause)), Jobs, ["p"], "Pause", "pause", "Stops the job at its next checkpoint.";
+    (Job(JobAsk::Cancel)), Jobs, ["d"], "End the job", "end", "Ends the job at its next checkpoint; what it did stays.";
+    (ScrollJob(true)), Jobs, ["pgdn", "ctrl-f"], "Scroll down", "scroll", "Scrolls the job's details.";
+    (ScrollJob(false)), Jobs, ["pgup", "ctrl-b"], "Scroll up", "", "Scrolls the job's details back.";
+    UndoEntry, Receipts, ["u"], "Undo", "undo", "Plans the inverse of the selected change.";
+    (Panel(ScreenKind::Receipts)), Everywhere, ["R"], "Changes", "", "Lists the changes that were made here, \
         newest first, and undoes them.";
-    CommandId::Fix, Findings, ["x"], "Fix", "fix", "Fixes the finding if the console can; otherwise shows the command \
+    Fix, Findings, ["x"], "Fix", "fix", "Fixes the finding if the console can; otherwise shows the command \
      that does.";
-    CommandId::Mute, Findings, ["m"], "Mute", "mute", "Hides the kind, or the example when the examples have the \
+    Mute, Findings, ["m"], "Mute", "mute", "Hides the kind, or the example when the examples have the \
      focus, for a reason that you give; shows it again if it is muted.";
-    CommandId::NextExample, Findings, ["l", "right"], "Next example", "next example", "Selects the next example; enter goes there.";
-    CommandId::PreviousExample, Findings, ["h", "left"], "Previous example", "", "Selects the previous example.";
-    CommandId::ApplyMigrations, Migrations, ["a"], "Apply", "apply", "Applies all that are pending, and the selected one if it is optional, after a confirmation that shows their statements.";
-    CommandId::Panel(ScreenKind::Trail), Everywhere, ["C"], "Check the audit trail", "", "Checks the chain of the \
+    NextExample, Findings, ["l", "right"], "Next example", "next example", "Selects the next example; enter goes there.";
+    PreviousExample, Findings, ["h", "left"], "Previous example", "", "Selects the previous example.";
+    ApplyMigrations, Migrations, ["a"], "Apply", "apply", "Applies all that are pending, and the selected one if it is optional, after a confirmation that shows their statements.";
+    (Panel(ScreenKind::Trail)), Everywhere, ["C"], "Check the audit trail", "", "Checks the chain of the \
         audit trail against its anchors, and shows where it is broken.";
-    CommandId::Panel(ScreenKind::Findings), Everywhere, ["F"], "Findings", "", "Finds what is wrong or suspicious, \
+    (Panel(ScreenKind::Findings)), Everywhere, ["F"], "Findings", "", "Finds what is wrong or suspicious, \
         with the command that fixes it.";
-    CommandId::Panel(ScreenKind::Migrations), Everywhere, ["D"], "Migrations", "", "Shows what the database lacks, with statements, locks and drift, and applies it.";
-    CommandId::Panel(ScreenKind::Inbox), Everywhere, ["I"], "Inbox", "", "Goes through the feedback that needs a look, until none is left.";
-    CommandId::Panel(ScreenKind::Jobs), Everywhere, ["J"], "Jobs", "", "Lists what can be filled in or fixed in batches, and runs it.";
-    CommandId::StepRule(true), Prune, ["l", "right", "+"], "Stricter", "stricter", "Makes the rule stricter, so that \
+    (Panel(ScreenKind::Migrations)), Everywhere, ["D"], "Migrations", "", "Shows what the database lacks, with statements, locks and drift, and applies it.";
+    (Panel(ScreenKind::Inbox)), Everywhere, ["I"], "Inbox", "", "Goes through the feedback that needs a look, until none is left.";
+    (Panel(ScreenKind::Jobs)), Everywhere, ["J"], "Jobs", "", "Lists what can be filled in or fixed in batches, and runs it.";
+    (StepRule(true)), Prune, ["l", "right", "+"], "Stricter", "stricter", "Makes the rule stricter, so that \
         more cases are removed; shows the next window.";
-    CommandId::StepRule(false), Prune, ["h", "left", "-"], "Looser", "looser", "Makes the rule looser, so that fewer \
+    (StepRule(false)), Prune, ["h", "left", "-"], "Looser", "looser", "Makes the rule looser, so that fewer \
         cases are removed; shows the previous window.";
-    CommandId::ToggleRule, Prune, ["space"], "On or off", "", "Turns the rule on or off, or steps it.";
-    CommandId::ScrollPreview(true), Prune, ["pgdn", "ctrl-f"], "Scroll down", "scroll", "Scrolls what would be \
+    ToggleRule, Prune, ["space"], "On or off", "", "Turns the rule on or off, or steps it.";
+    (ScrollPreview(true)), Prune, ["pgdn", "ctrl-f"], "Scroll down", "scroll", "Scrolls what would be \
         removed.";
-    CommandId::ScrollPreview(false), Prune, ["pgup", "ctrl-b"], "Scroll up", "", "Scrolls back what would be removed.";
-    CommandId::Prune, Prune, ["a"], "Prune", "prune", "Plans what is shown, for you to confirm; enter does the same.";
-    CommandId::Panel(ScreenKind::Prune), Everywhere, ["P"], "Prune", "", "Sets rules for removing cases from banks, \
+    (ScrollPreview(false)), Prune, ["pgup", "ctrl-b"], "Scroll up", "", "Scrolls back what would be removed.";
+    Prune, Prune, ["a"], "Prune", "prune", "Plans what is shown, for you to confirm; enter does the same.";
+    (Panel(ScreenKind::Prune)), Everywhere, ["P"], "Prune", "", "Sets rules for removing cases from banks, \
         and shows their effect.";
-    CommandId::Erase, Everywhere, ["c p"], "Erase a person", "", "Shows where the selected or a named person is, and \
+    Erase, Everywhere, ["c p"], "Erase a person", "", "Shows where the selected or a named person is, and \
         what erasing would do, step by step; nothing is deleted before you type the id.";
-    CommandId::Turn(EraseChoice::Next), Erase, ["l", "right"], "Next step", "next", "Goes to the next step; from the last one to the question.";
-    CommandId::Turn(EraseChoice::Before), Erase, ["h", "left"], "Step before", "back", "Goes to the previous step.";
-    CommandId::Turn(EraseChoice::Other), Erase, ["/"], "Somebody else", "", "Names the person: an id, e-mail, name, \
+    (Turn(EraseChoice::Next)), Erase, ["l", "right"], "Next step", "next", "Goes to the next step; from the last one to the question.";
+    (Turn(EraseChoice::Before)), Erase, ["h", "left"], "Step before", "back", "Goes to the previous step.";
+    (Turn(EraseChoice::Other)), Erase, ["/"], "Somebody else", "", "Names the person: an id, e-mail, name, \
         session, or any other handle.";
-    CommandId::Turn(EraseChoice::Mentions), Erase, ["c m"], "Mentions", "mentions", "Leaves, redacts or deletes mentions in other people's rows.";
-    CommandId::Turn(EraseChoice::Decide(Mentions::Leave, false)), Erase, ["i"], "Leave the mention", "leave", "Leaves the selected mention as it is; the receipt says so.";
-    CommandId::Turn(EraseChoice::Decide(Mentions::Redact, false)), Erase, ["x"], "Redact the mention", "redact", "Removes \
+    (Turn(EraseChoice::Mentions)), Erase, ["c m"], "Mentions", "mentions", "Leaves, redacts or deletes mentions in other people's rows.";
+    (Turn(EraseChoice::Decide(Mentions::Leave, false))), Erase, ["i"], "Leave the mention", "leave", "Leaves the selected mention as it is; the receipt says so.";
+    (Turn(EraseChoice::Decide(Mentions::Redact, false))), Erase, ["x"], "Redact the mention", "redact", "Removes \
         the words of the selected mention; a key is renamed.";
-    CommandId::Turn(EraseChoice::Decide(Mentions::Delete, false)), Erase, ["d"], "Delete the mention", "delete", "Deletes \
+    (Turn(EraseChoice::Decide(Mentions::Delete, false))), Erase, ["d"], "Delete the mention", "delete", "Deletes \
         the row of the selected mention.";
-    CommandId::Turn(EraseChoice::Decide(Mentions::Leave, true)), Erase, ["* i"], "Leave its column", "its column", "Leaves all mentions in the column of the selected one.";
-    CommandId::Turn(EraseChoice::Decide(Mentions::Redact, true)), Erase, ["* x"], "Redact its column", "", "Redacts all mentions in the column of the selected one.";
-    CommandId::Turn(EraseChoice::Decide(Mentions::Delete, true)), Erase, ["* d"], "Delete its column", "", "Deletes \
+    (Turn(EraseChoice::Decide(Mentions::Leave, true))), Erase, ["* i"], "Leave its column", "its column", "Leaves all mentions in the column of the selected one.";
+    (Turn(EraseChoice::Decide(Mentions::Redact, true))), Erase, ["* x"], "Redact its column", "", "Redacts all mentions in the column of the selected one.";
+    (Turn(EraseChoice::Decide(Mentions::Delete, true))), Erase, ["* d"], "Delete its column", "", "Deletes \
         the rows of all mentions in the column of the selected one.";
-    CommandId::Turn(EraseChoice::Account), Erase, ["c a"], "Account", "account", "Keeps or erases the person's account with the application.";
-    CommandId::Turn(EraseChoice::Export), Erase, ["c x"], "Export first", "export", "Writes everything stored about \
+    (Turn(EraseChoice::Account)), Erase, ["c a"], "Account", "account", "Keeps or erases the person's account with the application.";
+    (Turn(EraseChoice::Export)), Erase, ["c x"], "Export first", "export", "Writes everything stored about \
         the person to a folder first.";
-    CommandId::Turn(EraseChoice::Full), Erase, ["c f"], "Rewrite tables", "", "PostgreSQL: rewrites the tables, which \
+    (Turn(EraseChoice::Full)), Erase, ["c f"], "Rewrite tables", "", "PostgreSQL: rewrites the tables, which \
         locks them in the meantime.";
-    CommandId::Turn(EraseChoice::Longer), Erase, ["+"], "Look longer", "", "Spends more time on how recall would \
+    (Turn(EraseChoice::Longer)), Erase, ["+"], "Look longer", "", "Spends more time on how recall would \
         change.";
-    CommandId::Topic, Replay, ["/"], "Topic", "topic", "Sets the topic whose episodes are shown in time order.";
-    CommandId::ReplayMore(true), Replay, ["+"], "More episodes", "more", "Shows more episodes of the topic.";
-    CommandId::ReplayMore(false), Replay, ["-"], "Fewer episodes", "fewer", "Shows only those that match it best.";
-    CommandId::Panel(ScreenKind::Replay), Everywhere, ["V"], "Replay", "", "Shows a topic, or what is around the selected episode, as a time line with suggested parents.";
-    CommandId::UndoLast, Everywhere, ["Z"], "Undo the last change", "", "Plans the inverse of the last change of this session.";
-    CommandId::Lock, Everywhere, ["U"], "Unlock or lock", "", "Makes changes possible after a confirmation, or impossible again.";
-    CommandId::Focus, Everywhere, ["tab", "backtab"], "Other pane", "other pane", "Goes from the list to the details and back; on the first screen to its next part.";
-    CommandId::TabRight, Rows, ["l", "right"], "Next tab", "tabs", "Shows the next tab of the details.";
-    CommandId::TabLeft, Rows, ["h", "left"], "Previous tab", "", "Shows the previous tab of the details.";
-    CommandId::Resize(true), Rows, ["+"], "Larger list", "", "Makes the list larger and the details smaller; the size \
+    Topic, Replay, ["/"], "Topic", "topic", "Sets the topic whose episodes are shown in time order.";
+    (ReplayMore(true)), Replay, ["+"], "More episodes", "more", "Shows more episodes of the topic.";
+    (ReplayMore(false)), Replay, ["-"], "Fewer episodes", "fewer", "Shows only those that match it best.";
+    (Panel(ScreenKind::Replay)), Everywhere, ["V"], "Replay", "", "Shows a topic, or what is around the selected episode, as a time line with suggested parents.";
+    UndoLast, Everywhere, ["Z"], "Undo the last change", "", "Plans the inverse of the last change of this session.";
+    Lock, Everywhere, ["U"], "Unlock or lock", "", "Makes changes possible after a confirmation, or impossible again.";
+    Focus, Everywhere, ["tab", "backtab"], "Other pane", "other pane", "Goes from the list to the details and back; on the first screen to its next part.";
+    TabRight, Rows, ["l", "right"], "Next tab", "tabs", "Shows the next tab of the details.";
+    TabLeft, Rows, ["h", "left"], "Previous tab", "", "Shows the previous tab of the details.";
+    (Resize(true)), Rows, ["+"], "Larger list", "", "Makes the list larger and the details smaller; the size \
         is kept.";
-    CommandId::Resize(false), Rows, ["-"], "Smaller list", "", "Makes the list smaller and the details larger; the \
+    (Resize(false)), Rows, ["-"], "Smaller list", "", "Makes the list smaller and the details larger; the \
         size is kept.";
-    CommandId::Zoom, Rows, ["z"], "Zoom", "zoom", "Zooms the pane to the whole screen, or back.";
-    CommandId::Follow, Rows, ["f"], "Follow", "follow", "Goes to something that the row is related to.";
-    CommandId::Seek(true), Rows, [";"], "Find in the details", "", "Finds words in the details. An empty line goes to \
+    Zoom, Rows, ["z"], "Zoom", "zoom", "Zooms the pane to the whole screen, or back.";
+    Follow, Rows, ["f"], "Follow", "follow", "Goes to something that the row is related to.";
+    (Seek(true)), Rows, [";"], "Find in the details", "", "Finds words in the details. An empty line goes to \
         the next match, and , to the previous one.";
-    CommandId::Seek(false), Rows, [","], "Find the one before", "", "Goes to the previous line that contains the text.";
-    CommandId::CopyId, Rows, ["y y"], "Copy id", "", "Copies the id.";
-    CommandId::CopyJson, Rows, ["Y", "y j"], "Copy JSON", "", "Copies the row as JSON.";
-    CommandId::CopyText, Rows, ["y t"], "Copy text", "", "Copies the text that names the row.";
-    CommandId::CopyCommand, Everywhere, ["y c"], "Copy command", "", "Copies the command line that shows the same.";
-    CommandId::CopyRows(CopyForm::Csv), Rows, ["y v"], "Copy as CSV", "", "Copies the row, or the marked ones, as CSV.";
-    CommandId::CopyRows(CopyForm::Markdown), Rows, ["y m"], "Copy as Markdown", "", "Copies the row, or the marked ones, as a table of Markdown.";
-    CommandId::CopyRunbook, Everywhere, ["y r"], "Copy the runbook", "", "Copies what was changed in this session as a shell script.";
-    CommandId::Relative(ChainStep::Root), Rows, ["^"], "Root", "root", "Goes to the first episode of the chain, in the \
+    (Seek(false)), Rows, [","], "Find the one before", "", "Goes to the previous line that contains the text.";
+    CopyId, Rows, ["y y"], "Copy id", "", "Copies the id.";
+    CopyJson, Rows, ["Y", "y j"], "Copy JSON", "", "Copies the row as JSON.";
+    CopyText, Rows, ["y t"], "Copy text", "", "Copies the text that names the row.";
+    CopyCommand, Everywhere, ["y c"], "Copy command", "", "Copies the command line that shows the same.";
+    (CopyRows(CopyForm::Csv)), Rows, ["y v"], "Copy as CSV", "", "Copies the row, or the marked ones, as CSV.";
+    (CopyRows(CopyForm::Markdown)), Rows, ["y m"], "Copy as Markdown", "", "Copies the row, or the marked ones, as a table of Markdown.";
+    CopyRunbook, Everywhere, ["y r"], "Copy the runbook", "", "Copies what was changed in this session as a shell script.";
+    (Relative(ChainStep::Root)), Rows, ["^"], "Root", "root", "Goes to the first episode of the chain, in the \
         same tab.";
-    CommandId::Relative(ChainStep::Parent), Rows, ["{"], "Parent", "parent", "Goes to the episode that this one follows, in the same tab.";
-    CommandId::Relative(ChainStep::Children), Rows, ["}"], "Children", "children", "Goes to the episode that follows this one, in the same tab.";
-    CommandId::ShowTab("overview"), Rows, [". o"], "Overview", "", "Shows what matters most about the row.";
-    CommandId::ShowTab("story"), Rows, [". t"], "Story", "", "Shows all that happened in the episode in lanes on one time line; enter on a moment shows its lane alone.";
-    CommandId::ShowTab("chain"), Rows, [". c"], "Chain", "", "Shows the chain of the episode from its root.";
-    CommandId::ShowTab("segments"), Rows, [". s"], "Segments", "", "Shows what was said and done in the episode.";
-    CommandId::ShowTab("canvas"), Rows, [". a"], "Canvas", "", "Shows what happened on canvases.";
-    CommandId::ShowTab("feedback"), Rows, [". f"], "Feedback", "", "Shows what users said of the episode.";
-    CommandId::ShowTab("utility"), Rows, [". u"], "Utility", "", "Shows the signals of the episode and how they moved its utility.";
-    CommandId::ShowTab("memories"), Rows, [". m"], "Memories", "", "Shows what the episode retrieved.";
-    CommandId::ShowTab("events"), Rows, [". e"], "Events", "", "Shows the event log of the episode.";
-    CommandId::ShowTab("accesses"), Rows, [". x"], "Accesses", "", "Shows who recalled the episode.";
-    CommandId::ShowTab("where"), Rows, [". w"], "Where", "", "Shows where the person is in the database.";
-    CommandId::ShowTab("related"), Rows, [". r"], "Related", "", "Shows the rows that are related to it.";
-    CommandId::ShowTab("JSON"), Rows, [". j"], "JSON", "", "Shows the row as JSON.";
-    CommandId::View, Rows, ["o"], "Open in the editor", "", "Opens a copy of the row as JSON in $VISUAL or $EDITOR. \
+    (Relative(ChainStep::Parent)), Rows, ["{"], "Parent", "parent", "Goes to the episode that this one follows, in the same tab.";
+    (Relative(ChainStep::Children)), Rows, ["}"], "Children", "children", "Goes to the episode that follows this one, in the same tab.";
+    (ShowTab("overview")), Rows, [". o"], "Overview", "", "Shows what matters most about the row.";
+    (ShowTab("story")), Rows, [". t"], "Story", "", "Shows all that happened in the episode in lanes on one time line; enter on a moment shows its lane alone.";
+    (ShowTab("chain")), Rows, [". c"], "Chain", "", "Shows the chain of the episode from its root.";
+    (ShowTab("segments")), Rows, [". s"], "Segments", "", "Shows what was said and done in the episode.";
+    (ShowTab("canvas")), Rows, [". a"], "Canvas", "", "Shows what happened on canvases.";
+    (ShowTab("feedback")), Rows, [". f"], "Feedback", "", "Shows what users said of the episode.";
+    (ShowTab("utility")), Rows, [". u"], "Utility", "", "Shows the signals of the episode and how they moved its utility.";
+    (ShowTab("memories")), Rows, [". m"], "Memories", "", "Shows what the episode retrieved.";
+    (ShowTab("events")), Rows, [". e"], "Events", "", "Shows the event log of the episode.";
+    (ShowTab("accesses")), Rows, [". x"], "Accesses", "", "Shows who recalled the episode.";
+    (ShowTab("where")), Rows, [". w"], "Where", "", "Shows where the person is in the database.";
+    (ShowTab("related")), Rows, [". r"], "Related", "", "Shows the rows that are related to it.";
+    (ShowTab("JSON")), Rows, [". j"], "JSON", "", "Shows the row as JSON.";
+    View, Rows, ["o"], "Open in the editor", "", "Opens a copy of the row as JSON in $VISUAL or $EDITOR. \
         Saving there changes nothing.";
-    CommandId::Wrap, Rows, ["w"], "Wrap", "", "Wraps long texts in details, or cuts them.";
-    CommandId::Refresh, Everywhere, ["r", "f5"], "Refresh", "", "Reads again what is shown; the same row stays selected.";
-    CommandId::KeepPlace, Everywhere, ["b k"], "Keep this place", "", "Saves the list with its filter and order, the \
+    Wrap, Rows, ["w"], "Wrap", "", "Wraps long texts in details, or cuts them.";
+    Refresh, Everywhere, ["r", "f5"], "Refresh", "", "Reads again what is shown; the same row stays selected.";
+    KeepPlace, Everywhere, ["b k"], "Keep this place", "", "Saves the list with its filter and order, the \
         row, or the screen under a name, in your own files.";
-    CommandId::GoToKept, Everywhere, ["b b"], "Go to a kept place", "", "Goes to a saved place, or to the one that you \
+    GoToKept, Everywhere, ["b b"], "Go to a kept place", "", "Goes to a saved place, or to the one that you \
         left last.";
-    CommandId::ForgetPlace, Everywhere, ["b d"], "Forget a kept place", "", "Forgets a saved place.";
-    CommandId::Switch, Everywhere, ["ctrl-o"], "Open another database", "", "Opens another database in addition to \
+    ForgetPlace, Everywhere, ["b d"], "Forget a kept place", "", "Forgets a saved place.";
+    Switch, Everywhere, ["ctrl-o"], "Open another database", "", "Opens another database in addition to \
         this one, or switches to an open one: a recent one, a profile, a file or the demo.";
-    CommandId::NextDatabase, Everywhere, ["ctrl-n"], "Next database", "", "Switches to the next open database, as you \
+    NextDatabase, Everywhere, ["ctrl-n"], "Next database", "", "Switches to the next open database, as you \
         left it.";
-    CommandId::CloseDatabase, Everywhere, ["ctrl-w"], "Close this database", "", "Closes this database; the others \
+    CloseDatabase, Everywhere, ["ctrl-w"], "Close this database", "", "Closes this database; the others \
         stay open.";
-    CommandId::Mask, Everywhere, ["M"], "Mask", "", "Replaces personal values by stable pseudonyms, or shows them again.";
-    CommandId::Theme, Everywhere, ["T"], "Theme", "", "Chooses the theme.";
-    CommandId::Mouse, Everywhere, ["alt-m"], "Mouse", "", "Uses the mouse, or leaves it to the terminal for selecting text.";
-    CommandId::Redraw, Everywhere, ["ctrl-l"], "Redraw", "", "Redraws the screen.";
-    CommandId::Suspend, Everywhere, ["ctrl-z"], "Suspend", "", "Stops the console; the shell's fg continues it.";
-    CommandId::Help, Everywhere, ["?", "f1"], "Help", "help", "Shows these keys.";
-    CommandId::Tour, Everywhere, [], "Tour", "", "Shows the screens one after another, in ten steps.";
-    CommandId::Quit, Everywhere, ["q", "ctrl-c"], "Quit", "quit", "Ends the console, or closes what is open above the \
+    Mask, Everywhere, ["M"], "Mask", "", "Replaces personal values by stable pseudonyms, or shows them again.";
+    Theme, Everywhere, ["T"], "Theme", "", "Chooses the theme.";
+    Mouse, Everywhere, ["alt-m"], "Mouse", "", "Uses the mouse, or leaves it to the terminal for selecting text.";
+    Redraw, Everywhere, ["ctrl-l"], "Redraw", "", "Redraws the screen.";
+    Suspend, Everywhere, ["ctrl-z"], "Suspend", "", "Stops the console; the shell's fg continues it.";
+    Help, Everywhere, ["?", "f1"], "Help", "help", "Shows these keys.";
+    Tour, Everywhere, [], "Tour", "", "Shows the screens one after another, in ten steps.";
+    Quit, Everywhere, ["q", "ctrl-c"], "Quit", "quit", "Ends the console, or closes what is open above the \
         screen.";
 }
 
 /// The command with this name.
-#[must_use]
 pub fn command(id: CommandId) -> Option<&'static ConsoleCommand> {
     COMMANDS.iter().find(|c| c.id == id)
 }
 
 /// Other words under which a command is found.
-#[must_use]
 pub fn meanings(id: CommandId) -> &'static str {
     match id {
         CommandId::Tail => "automatic live tail watch stream",

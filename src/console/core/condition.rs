@@ -24,21 +24,18 @@ pub struct Conditions {
 
 impl Conditions {
     /// Rows whose column equals the text.
-    #[must_use]
     pub fn equal(column: &'static str, text: &str) -> Self {
         let filter = Filter::new(column, Operator::Equal, Operand::Text(text.to_owned()));
         Conditions { filters: vec![filter], canvas: None }
     }
 
     /// Rows whose list contains the text.
-    #[must_use]
     pub fn has(column: &'static str, text: &str) -> Self {
         let filter = Filter::new(column, Operator::Has, Operand::Text(text.to_owned()));
         Conditions { filters: vec![filter], canvas: None }
     }
 
     /// Whether every row is listed.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.filters.is_empty() && self.canvas.is_none()
     }
@@ -81,7 +78,6 @@ impl Conditions {
     }
 
     /// The line that parses to the same conditions.
-    #[must_use]
     pub fn line(&self) -> String {
         let canvas = self.canvas.as_ref().map(|c| format!("canvas {}", canvas_text(c)));
         let filters = self.filters.iter().map(Filter::to_string);
@@ -120,7 +116,6 @@ fn by_clock<'p>(entity: Entity, part: &'p str, zone: &ShownZone) -> Cow<'p, str>
 }
 
 /// `TYPE` or `TYPE:ACTION`.
-#[must_use]
 pub fn canvas_text(canvas: &CanvasFilter) -> String {
     match &canvas.action {
         Some(action) => format!("{}:{action}", canvas.canvas_type),
@@ -262,7 +257,6 @@ fn written(entity: Entity, before_cursor: &str) -> WrittenPart<'_> {
 }
 
 /// The column whose values complete the text being written; the parts of a canvas condition under their own names.
-#[must_use]
 pub fn wanted_values(entity: Entity, before_cursor: &str) -> Option<&'static str> {
     let WrittenPart::Value(column, _) = written(entity, before_cursor) else { return None };
     let is_short = |column: &Column| {
@@ -274,7 +268,6 @@ pub fn wanted_values(entity: Entity, before_cursor: &str) -> Option<&'static str
 }
 
 /// Lists what may be written at the cursor: the word being written (to be replaced) and its completions, best first.
-#[must_use]
 pub fn completions(entity: Entity, before_cursor: &str, known: &KnownValues) -> (String, Vec<String>) {
     match written(entity, before_cursor) {
         WrittenPart::Column(word) => (word.to_owned(), column_names(entity, word)),
@@ -327,7 +320,6 @@ fn common_piece(a: &str, b: &str) -> usize {
     pieces.filter(|piece| b.contains(piece)).map(str::len).max().unwrap_or(0)
 }
 
-/// A value as it is in a condition.
 fn spelled(value: &str, column: &str) -> String {
     let is_plain =
         !value.is_empty() && value.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '@'));

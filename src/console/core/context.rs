@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 
 use super::change::Changing;
 use super::columns::{ListColumn, any_column, list_columns, stands_in, title_column};
-use super::command::{CommandId, command};
+use super::command::{CommandId, ConsoleCommand, command};
 use super::health::Health;
 use super::jobs::RunningJobs;
 use super::key::Key;
@@ -59,7 +59,6 @@ pub struct ToastMessage {
 pub const LEAST: (u16, u16) = (40, 10);
 
 /// Whether a terminal of this many columns and rows is too small: then only a card that says so is drawn.
-#[must_use]
 pub fn is_too_small((width, height): (u16, u16)) -> bool {
     width < LEAST.0 || height < LEAST.1
 }
@@ -106,8 +105,6 @@ pub enum ScreenAction {
     Erase(Option<String>),
     /// Close all layers, and read the shown data again.
     StartOver,
-    /// The database can be read again: close the message about this failure.
-    Recovered(RequestFailure),
 }
 
 /// A plan that was confirmed.
@@ -222,7 +219,6 @@ pub struct Context {
 
 impl Context {
     /// Creates the context of the first screen.
-    #[must_use]
     pub fn new(opened: OpenedDatabase, settings: ConsoleSettings, mask: Mask, masked: bool) -> Self {
         Context {
             opened,
@@ -372,13 +368,11 @@ impl Context {
     }
 
     /// A title with names in place of ids, as far as they may be shown.
-    #[must_use]
     pub fn in_title(&self, title: &str) -> String {
         if self.masking.is_on() { title.to_owned() } else { self.names.in_title(title) }
     }
 
     /// Sentences with names in place of ids.
-    #[must_use]
     pub fn in_titles(&self, texts: &[String]) -> Vec<String> {
         texts.iter().map(|text| self.in_title(text)).collect()
     }
@@ -426,14 +420,12 @@ impl Context {
     }
 
     /// The moment shown, in canonical form: now, or the moment of the past.
-    #[must_use]
     pub fn moment(&self) -> String {
         let now = || crate::memory::time::spell_utc(self.now).unwrap_or_default();
         self.past.as_ref().map_or_else(now, |past| past.at.clone())
     }
 
     /// A text with its canonical times as they are shown: by the clock of the zone.
-    #[must_use]
     pub fn with_moments(&self, text: &str) -> String {
         words::in_zone(&self.settings.zone, self.now, || words::with_moments(text))
     }
@@ -497,7 +489,6 @@ impl Context {
         self.toast = Some(ToastMessage { text: text.into(), tone, hint: None, ticket });
     }
 
-    /// Takes the requested actions.
     pub(in crate::console) fn take_actions(&mut self) -> Vec<ScreenAction> {
         std::mem::take(&mut self.actions)
     }
@@ -511,8 +502,24 @@ impl Context {
         missing.map_or(Ok(()), Err)
     }
 
+    /// Checks that the database has what a command shows or sets.
+    ///
+    /// # Errors
+    /// The reason why not, with a remedy.
+    pub fn supports(&self, command: &ConsoleCommand) -> Result<(), Lack> {
+        if let Some(entity) = command.needs()
+            && let Err(missing) = self.holds(entity)
+        {
+            let reason = missing.reason.clone().unwrap_or_else(|| format!("there are no {} here", entity.plural()));
+            return Err((reason, self.remedy(missing)));
+        }
+        match command.sets().filter(|set| self.opened.fixed.contains(set)) {
+            Some((_, column)) => Err((format!("this database cannot set the {}", column.replace('_', " ")), None)),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the remedy for a missing capability: actions in the console come before commands.
-    #[must_use]
     pub fn remedy(&self, missing: &Capability) -> Option<String> {
         let tables = self.key_for(CommandId::Panel(ScreenKind::Tables));
         if self.is_blank() {
@@ -527,7 +534,6 @@ impl Context {
     }
 
     /// Whether the database is known to have no tables at all.
-    #[must_use]
     pub fn is_blank(&self) -> bool {
         self.held().next().is_none() && self.status.as_ref().is_some_and(|status| status.tables.is_empty())
     }
@@ -538,7 +544,6 @@ impl Context {
     }
 
     /// The columns of an entity's list, those that were chosen or its own, as far as this database fills them.
-    #[must_use]
     pub fn list_columns(&self, entity: Entity) -> Vec<&'static ListColumn> {
         // The substitute for a title is in its column.
         let named = |name| name == title_column(entity) && stands_in(entity);
@@ -551,7 +556,6 @@ impl Context {
     }
 
     /// The number of rows of an entity and how it was counted, if known. The past is not counted.
-    #[must_use]
     pub fn count(&self, entity: Entity) -> Option<(u64, CountKind)> {
         if self.past.is_some() {
             return None;
@@ -587,7 +591,6 @@ impl Context {
 
     /// Returns the reason why nothing can ever be changed here, with a remedy; `None` if unlocking helps, as far as is
     /// known.
-    #[must_use]
     pub fn never_changes(&self) -> Option<Lack> {
         if let Some(reason) = &self.opened.blocked {
             return Some((reason.clone(), None));
@@ -601,25 +604,21 @@ impl Context {
     }
 
     /// Whether unlocking is all that a change lacks.
-    #[must_use]
     pub fn waits_for_unlocking(&self) -> bool {
         !self.changing.unlocked && self.past.is_none() && self.never_changes().is_none()
     }
 
     /// The first key of a command.
-    #[must_use]
     pub fn key(&self, id: CommandId) -> Option<&str> {
         command(id).and_then(|command| self.settings.keys.keys(command).next())
     }
 
     /// The key of a command, for a sentence; the palette if it has none.
-    #[must_use]
     pub fn key_for(&self, id: CommandId) -> &str {
         self.key(id).unwrap_or("the palette")
     }
 
     /// Returns the name of the database here: the profile's name, else the last part of its location.
-    #[must_use]
     pub fn database_name(&self) -> &str {
         let location = self.opened.location.split('?').next().unwrap_or_default().trim_end_matches('/');
         let file = location.rsplit('/').next().unwrap_or_default();
@@ -627,13 +626,11 @@ impl Context {
     }
 
     /// Returns the last line that a pane of details can be scrolled to.
-    #[must_use]
     pub fn last_line(&self) -> usize {
         self.measures.detail_lines.saturating_sub(self.measures.detail_rows)
     }
 
     /// Lines of a screenful of details, less one.
-    #[must_use]
     pub fn screenful(&self) -> usize {
         self.measures.detail_rows.saturating_sub(1).max(1)
     }

@@ -23,13 +23,11 @@ impl<T> Default for Fetched<T> {
 
 impl<T> Fetched<T> {
     /// Whether it is read and up to date.
-    #[must_use]
     pub fn is_known(&self) -> bool {
         self.value.is_some() && !self.stale
     }
 
     /// Whether it must be requested.
-    #[must_use]
     pub fn is_wanted(&self) -> bool {
         !self.is_known() && self.pending.is_none() && self.failure.is_none()
     }

@@ -47,7 +47,6 @@ pub struct ConfirmGate {
 
 impl ConfirmGate {
     /// Creates a gate. It is armed at once if `armed`, else when `timer` elapses.
-    #[must_use]
     pub fn new(step: ChangeDanger, word: impl Into<String>, timer: Ticket, armed: bool) -> Self {
         let (input, id) = (Input::default(), timer);
         ConfirmGate { step, word: word.into(), input, id, armed, early: false, timer, shut: None }
@@ -103,7 +102,6 @@ impl ConfirmGate {
     }
 
     /// Whether a character is the next one of the word to type.
-    #[must_use]
     pub fn expects(&self, next: char) -> bool {
         let typed = self.input.text();
         let word = as_typed(&self.word);
@@ -116,19 +114,16 @@ impl ConfirmGate {
     }
 
     /// Whether the word has blanks or tabs that need not be typed exactly.
-    #[must_use]
     pub fn has_odd_blanks(&self) -> bool {
         self.word.split(' ').any(str::is_empty) || self.word.contains('\t')
     }
 
     /// Whether it accepts a confirmation: armed and not shut.
-    #[must_use]
     pub fn can_open(&self) -> bool {
         self.armed && self.shut.is_none()
     }
 
     /// The message of a gate that cannot be passed now.
-    #[must_use]
     pub fn waiting_words(&self) -> &str {
         match &self.shut {
             Some(why) => why,
@@ -138,7 +133,6 @@ impl ConfirmGate {
     }
 
     /// Whether confirming would succeed now.
-    #[must_use]
     pub fn is_ready(&self) -> bool {
         self.can_open() && (self.step != ChangeDanger::Grave || self.is_typed())
     }
@@ -146,7 +140,6 @@ impl ConfirmGate {
 
 impl Context {
     /// Returns the level of care that a danger needs in this database.
-    #[must_use]
     pub fn care(&self, danger: ChangeDanger) -> ChangeDanger {
         if self.opened.production { raised(danger) } else { danger }
     }
@@ -172,7 +165,6 @@ fn as_typed(text: &str) -> String {
 }
 
 /// The next higher danger, for databases that others depend on.
-#[must_use]
 pub fn raised(danger: ChangeDanger) -> ChangeDanger {
     match danger {
         ChangeDanger::Safe => ChangeDanger::Guarded,

@@ -54,7 +54,6 @@ const PARENT: GlossaryEntry = ("parent", "The episode that another one follows."
 const TOPIC: GlossaryEntry = ("topic", "What episodes are about; they need not follow each other.");
 
 /// The words explained in the help of a screen.
-#[must_use]
 pub fn words_of(leads_here: CommandId) -> [GlossaryEntry; 5] {
     match leads_here {
         CommandId::List(Entity::Case | Entity::Profile) => [CASE, BANK, REWARD, QUARANTINED, POLICY],

@@ -40,7 +40,6 @@ pub struct Health {
 pub type Name = (&'static str, Option<&'static str>);
 
 /// The name of a finding.
-#[must_use]
 pub fn name(finding: &Finding) -> Name {
     (finding.kind, finding.entity)
 }
@@ -60,19 +59,16 @@ pub struct FindingGroup<'h> {
 
 impl FindingGroup<'_> {
     /// Returns the words that follow the count and say what is wrong.
-    #[must_use]
     pub fn what(&self) -> String {
         kind_named(self.kind).map(|kind| kind.what(self.count)).unwrap_or_default()
     }
 
     /// Returns the command that helps; empty when the group holds nothing.
-    #[must_use]
     pub fn remedy(&self) -> &str {
         self.findings.first().map_or("", |finding| finding.remedy.as_str())
     }
 
     /// Whether the command only explains, and leads to no row.
-    #[must_use]
     pub fn looks(&self) -> bool {
         let remedy = self.remedy();
         remedy == "migrate"
@@ -80,7 +76,6 @@ impl FindingGroup<'_> {
     }
 
     /// Whether the command fixes something: others only show the rows.
-    #[must_use]
     pub fn fixes(&self) -> bool {
         !["show ", "compare "].iter().any(|word| self.remedy().starts_with(word))
     }
@@ -88,7 +83,6 @@ impl FindingGroup<'_> {
 
 impl Health {
     /// Groups the findings by kind, worst first.
-    #[must_use]
     pub fn groups(&self) -> Vec<FindingGroup<'_>> {
         let mut groups: Vec<FindingGroup<'_>> = Vec::new();
         for finding in &self.found {
@@ -109,14 +103,12 @@ impl Health {
     }
 
     /// Whether more of a kind may be found than was counted: its rows are still being read, or were not all read.
-    #[must_use]
     pub fn may_grow(&self, kind: &str) -> bool {
         !self.done || self.left.contains(&kind)
     }
 
     /// The worst kinds of findings, few enough for the first screen: the first finding of each kind, and the number of
     /// rows of that kind.
-    #[must_use]
     pub fn worst(&self) -> Vec<(&Finding, u64)> {
         let first = |group: FindingGroup<'_>| Some((group.findings.first().map(|finding| finding.kind)?, group.count));
         let kinds: Vec<(&'static str, u64)> = self.groups().into_iter().filter_map(first).take(WORST).collect();
@@ -125,7 +117,6 @@ impl Health {
     }
 
     /// Kinds that were found and are not among the worst.
-    #[must_use]
     pub fn more(&self) -> usize {
         self.groups().len().saturating_sub(WORST)
     }
@@ -136,7 +127,6 @@ impl Health {
         self.pending.take()
     }
 
-    /// Inserts a finding at its place.
     fn keep(&mut self, finding: Finding) {
         self.told.insert(name(&finding));
         let is_known = |f: &&mut Finding| name(f) == name(&finding) && f.severity == finding.severity;
@@ -191,7 +181,6 @@ impl Health {
     }
 
     /// Whether the look failed for a temporary reason, and no timer for the next one runs.
-    #[must_use]
     pub fn needs_retry(&self) -> bool {
         self.retry.is_none() && self.failure.as_ref().is_some_and(|failure| failure.passes)
     }

@@ -18,7 +18,6 @@ pub struct Input {
 
 impl Input {
     /// Creates a line with a text and the cursor at its end.
-    #[must_use]
     pub fn holding(text: &str) -> Self {
         let mut input = Input::default();
         input.insert(text);
@@ -26,13 +25,11 @@ impl Input {
     }
 
     /// The text.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// The text before and after the cursor.
-    #[must_use]
     pub fn split(&self) -> (&str, &str) {
         self.text.split_at(self.cursor)
     }

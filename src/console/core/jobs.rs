@@ -34,13 +34,11 @@ pub struct RunningJobs {
 
 impl RunningJobs {
     /// A job that runs here.
-    #[must_use]
     pub fn of(&self, name: &str) -> Option<&LiveJob> {
         self.live.iter().find(|live| live.name == name)
     }
 
     /// Returns the progress of a job's latest run: the run in this console, else the stored one.
-    #[must_use]
     pub fn run_of(&self, offer: &JobOffer) -> Option<JobProgress> {
         let here = self.of(&offer.name).and_then(|live| live.progress.as_deref());
         here.or(offer.run.as_ref()).cloned()

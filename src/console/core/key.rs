@@ -74,13 +74,11 @@ const NAMES: &[(&str, Code)] = &[
 
 impl Key {
     /// A key alone.
-    #[must_use]
     pub const fn plain(code: Code) -> Self {
         Key { code, ctrl: false, alt: false }
     }
 
     /// Parses a key as spelled in the command table: `j`, `G`, `enter`, `f5`, `ctrl-d`, `alt-left`.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Key> {
         if let Some(rest) = text.strip_prefix("ctrl-").filter(|r| !r.is_empty()) {
             return Key::parse(rest).map(|key| Key { ctrl: true, ..key });
@@ -100,7 +98,6 @@ impl Key {
     }
 
     /// The character that this key types into a field.
-    #[must_use]
     pub fn typed(self) -> Option<char> {
         match self.code {
             Code::Char(c) if !self.ctrl && !self.alt && !c.is_control() => Some(c),

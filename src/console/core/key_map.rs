@@ -104,7 +104,6 @@ impl KeyMap {
     }
 
     /// Looks up the meaning of `keys`, pressed one after the other; `screen` is the scope of a screen of its own kind.
-    #[must_use]
     pub fn meaning(&self, keys: &[Key], screen: Option<CommandScope>) -> KeyMeaning {
         let mut longer = Vec::new();
         // A screen of its own kind has its own commands first, and those of other such screens do not apply.
@@ -135,7 +134,6 @@ pub(super) fn sequence(keys: &str) -> impl Iterator<Item = Option<Key>> {
 }
 
 /// A title as a name in the settings: `Copy as CSV` is `copy-as-csv`.
-#[must_use]
 pub fn slug(title: &str) -> String {
     let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")

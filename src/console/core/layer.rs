@@ -66,7 +66,6 @@ pub trait Layer {
 }
 
 /// Number of lines that a key scrolls an overlay; `None` if it has another meaning.
-#[must_use]
 pub fn scroll_key(key: Key, cx: &Context) -> Option<isize> {
     let page = cx.measures.overlay_rows.saturating_sub(1).max(1) as isize;
     match key.code {
@@ -79,7 +78,6 @@ pub fn scroll_key(key: Key, cx: &Context) -> Option<isize> {
 }
 
 /// The first line shown after scrolling by some lines.
-#[must_use]
 pub fn scrolled(first: usize, by: isize, cx: &Context) -> usize {
     let last = cx.measures.overlay_lines.saturating_sub(cx.measures.overlay_rows);
     first.saturating_add_signed(by).min(last)

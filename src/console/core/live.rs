@@ -31,7 +31,6 @@ pub struct LiveTail {
 
 impl LiveTail {
     /// The repeated query: the newest rows of a list's selection.
-    #[must_use]
     pub fn query(of: Query) -> Query {
         let entity = of.entity;
         let mut columns: Vec<&'static str> = read_columns(entity);
@@ -52,7 +51,6 @@ impl LiveTail {
     }
 
     /// Removes the new rows from a page: those before the rows held. They are counted, not shown.
-    #[must_use]
     pub fn without_new(mut page: Page, held: &[Row]) -> Page {
         let held: BTreeSet<RowKey> = held.iter().map(RowKey::of).collect();
         let known = page.rows.iter().position(|row| held.contains(&RowKey::of(row)));
@@ -60,9 +58,11 @@ impl LiveTail {
         page
     }
 
-    /// Restarts the watch after a temporary failure: its first report only says that the database answers.
+    /// Handles a temporary failure: the database cannot be read until a new watch reports.
     pub fn awaits(&mut self, failure: Option<&RequestFailure>, cx: &mut Context) {
-        if failure.is_some_and(|failure| failure.passes) {
+        // The past is not watched.
+        if let Some(failure) = failure.filter(|failure| failure.passes && cx.past.is_none()) {
+            cx.unread = Some(failure.message.clone());
             cx.cancel(self.release());
         }
     }

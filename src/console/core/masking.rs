@@ -52,13 +52,11 @@ impl std::fmt::Debug for Masking {
 
 impl Masking {
     /// Creates masking that is on or off.
-    #[must_use]
     pub fn new(mask: Mask, on: bool) -> Self {
         Masking { mask, on, names: BTreeMap::new(), veil: None, met: VecDeque::new(), second_veil: None }
     }
 
     /// Whether personal values are replaced.
-    #[must_use]
     pub fn is_on(&self) -> bool {
         self.on
     }
@@ -79,7 +77,6 @@ impl Masking {
     }
 
     /// Returns the function that hides people's names in drawn texts; `None` while they are shown.
-    #[must_use]
     pub fn hiding(&self) -> Option<crate::ui::text::Hiding> {
         let veils: Vec<Arc<Veil>> = [&self.veil, &self.second_veil].into_iter().flatten().cloned().collect();
         let hide = move |text: &str| {
@@ -387,13 +384,11 @@ impl Masking {
     }
 
     /// A person's id as it may be shown.
-    #[must_use]
     pub fn person(&self, id: &str) -> String {
         if self.on && !self.names.contains_key(id) { self.mask.pseudonym("user_id", id) } else { id.to_owned() }
     }
 
     /// Conditions as they may be shown: names that were remembered become pseudonyms.
-    #[must_use]
     pub fn shown(&self, conditions: &Conditions) -> Conditions {
         let mut shown = conditions.clone();
         if self.on {

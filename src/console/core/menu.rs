@@ -64,7 +64,6 @@ pub struct MenuItem {
 
 impl MenuItem {
     /// An entry that can be chosen.
-    #[must_use]
     pub fn new(label: impl Into<String>, note: impl Into<String>, choice: MenuChoice) -> Self {
         MenuItem { label: label.into(), note: note.into(), keys: String::new(), choice, unavailable: None }
     }
@@ -146,20 +145,17 @@ pub struct Menu {
 
 impl Menu {
     /// Whether databases are listed, which can be named by typing.
-    #[must_use]
     pub fn names_databases(&self) -> bool {
         self.items.iter().any(|item| item.choice == MenuChoice::NameDatabase)
     }
 
     /// Returns the choice made by a text that matches no entry: a database name, if databases are listed.
-    #[must_use]
     pub fn written(&self) -> Option<MenuChoice> {
         let text = self.input.text().trim();
         (self.names_databases() && !text.is_empty()).then(|| MenuChoice::OpenDatabase(text.to_owned()))
     }
 
     /// A menu with its first entry selected.
-    #[must_use]
     pub fn new(title: impl Into<String>, items: Vec<MenuItem>) -> Self {
         Menu { title: title.into(), items, input: Input::default(), selected: 0, named: None }
     }
@@ -173,7 +169,6 @@ impl Menu {
     }
 
     /// The matching entries, best first; all in order if nothing was typed.
-    #[must_use]
     pub fn matching(&self) -> Vec<&MenuItem> {
         let typed = self.input.text().trim();
         if typed.is_empty() {
@@ -198,7 +193,6 @@ impl Menu {
     }
 
     /// The row that a text such as `episode 1234` names; `None` while an entry begins with it, such as `audit trails`.
-    #[must_use]
     pub fn named_row(&self) -> Option<Destination> {
         let text = self.input.text().trim();
         let begins =

@@ -70,7 +70,6 @@ pub enum Destination {
 
 impl Destination {
     /// The entity whose rows it shows.
-    #[must_use]
     pub fn entity(&self) -> Option<Entity> {
         match self {
             Destination::Row(entity, _)

@@ -12,7 +12,6 @@ use crate::ui::SafeText;
 const KEPT: usize = 20_000;
 
 /// The entity that a column refers to, by an id or a list of ids; `None` if the column is not a foreign key.
-#[must_use]
 pub fn named_entity(column: &str) -> Option<Entity> {
     match column {
         "episode_id" | "parent_id" | "consolidated_into" | "ids" => Some(Entity::Episode),
@@ -27,7 +26,6 @@ pub fn named_entity(column: &str) -> Option<Entity> {
 }
 
 /// Returns the columns read to name a row.
-#[must_use]
 pub fn name_columns(entity: Entity) -> &'static [&'static str] {
     match entity {
         Entity::Agent | Entity::Subject => &["id", "name"],
@@ -88,19 +86,16 @@ pub struct NameBook {
 
 impl NameBook {
     /// The name of a row, if known.
-    #[must_use]
     pub fn of(&self, entity: Entity, id: &str) -> Option<&str> {
         self.names.get(&(entity, id.to_owned())).map(String::as_str)
     }
 
     /// The name of the row that a column refers to, if known.
-    #[must_use]
     pub fn named_by(&self, row: &Row, column: &str) -> Option<&str> {
         self.of(named_entity(column)?, row.text(column)?)
     }
 
     /// Returns the name of a changed row, else that of the row that it belongs to.
-    #[must_use]
     pub fn of_change(&self, change: &Change) -> Option<String> {
         let entity = Entity::parse(&change.entity)?;
         let named = |(entity, id)| self.of(entity, id).map(str::to_owned);
@@ -108,7 +103,6 @@ impl NameBook {
     }
 
     /// The name of a row for people: a bank is named by its person and its agent, a policy by its bank.
-    #[must_use]
     pub fn of_row(&self, row: &Row) -> String {
         let name = || row_name(row);
         match row.entity {
@@ -119,7 +113,6 @@ impl NameBook {
     }
 
     /// A title with names in place of ids; of a long id without a name, its beginning.
-    #[must_use]
     pub fn in_title(&self, title: &str) -> String {
         const LONGEST: usize = 60;
         let word = |word: &str| {
@@ -134,9 +127,13 @@ impl NameBook {
     }
 
     /// Whether a person is under a legal hold; `None` until known.
-    #[must_use]
     pub fn is_held(&self, person: &str) -> Option<bool> {
         self.held.as_ref().map(|held| held.contains(person))
+    }
+
+    /// Whether it is known who is under a legal hold.
+    pub fn knows_held(&self) -> bool {
+        self.held.is_some()
     }
 
     /// Takes the people under a legal hold; `None` if they could not be read.
@@ -148,7 +145,6 @@ impl NameBook {
     }
 
     /// Counts the answers.
-    #[must_use]
     pub fn version(&self) -> u64 {
         self.version
     }

@@ -6,10 +6,10 @@ use chrono::{DateTime, Utc};
 
 use super::key_map::KeyMap;
 use super::zone::ShownZone;
-use crate::memory::Entity;
 use crate::memory::findings::EarlierLook;
 use crate::memory::invocation::Invocation;
 use crate::memory::query::Capability;
+use crate::memory::{Entity, UnreadRows};
 
 /// Facts about the open database that are known before anything is read.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -34,8 +34,9 @@ pub struct OpenedDatabase {
     pub looked: Option<String>,
     /// Result of the last full look for findings; `None` if there was none.
     pub found_before: Option<EarlierLook>,
-    /// Notes on the private copy that is shown because pages are damaged; empty if the database itself is shown.
-    pub damage: Vec<String>,
+    /// Rows that are missing in the private copy of a damaged database, by table, the most first; `None` if the database
+    /// itself is shown.
+    pub unread: Option<Vec<UnreadRows>>,
     /// Tables of each entity, as counts of rows name them.
     pub tables: BTreeSet<(Entity, String)>,
     /// Columns that the layouts never fill, which are not shown.

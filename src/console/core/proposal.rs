@@ -41,7 +41,6 @@ impl From<Operation> for Proposal {
 
 impl Proposal {
     /// The changes that it consists of.
-    #[must_use]
     pub fn changes(&self) -> &[Operation] {
         match self {
             Proposal::Changes(changes) => changes,
@@ -50,7 +49,6 @@ impl Proposal {
     }
 
     /// Ids of the changed rows of an entity, if the operation can be applied to marked rows.
-    #[must_use]
     pub fn rows_of(&self, entity: Entity) -> Vec<&str> {
         let rows = self.changes().iter().filter_map(changed_rows).filter(|(of, _)| *of == entity);
         rows.flat_map(|(_, ids)| ids).map(String::as_str).collect()
@@ -65,7 +63,6 @@ impl Proposal {
     }
 
     /// The single operation; `None` for several, or for a backfill.
-    #[must_use]
     pub fn single(&self) -> Option<&Operation> {
         match self.changes() {
             [single] => Some(single),
@@ -74,13 +71,11 @@ impl Proposal {
     }
 
     /// The values that the editing user saw and wants, if they replace no others.
-    #[must_use]
     pub fn wished(&self) -> Vec<Change> {
         self.changes().iter().filter_map(Operation::wished).collect()
     }
 
     /// Returns a short title that says what the proposal does.
-    #[must_use]
     pub fn title(&self) -> String {
         match self {
             Proposal::Backfill { name, resume: false } => format!("Run {name}"),
@@ -94,19 +89,16 @@ impl Proposal {
     }
 
     /// The id to type if the change is grave; `None` if the number of rows is typed instead.
-    #[must_use]
     pub fn subject(&self) -> Option<&str> {
         self.single()?.subject()
     }
 
     /// The reason, if it is part of the operation.
-    #[must_use]
     pub fn reason(&self) -> Option<&str> {
         self.single()?.reason()
     }
 
     /// The equivalent commands as words, each with the reason that is part of it.
-    #[must_use]
     pub fn commands(&self) -> Vec<(Vec<String>, Option<&str>)> {
         match self {
             Proposal::Backfill { name, resume: false } => vec![(vec!["backfill".to_owned(), name.clone()], None)],
@@ -118,7 +110,6 @@ impl Proposal {
     }
 
     /// Whether it can affect recall.
-    #[must_use]
     pub fn touches_recall(&self) -> bool {
         match self {
             Proposal::Backfill { .. } => true,

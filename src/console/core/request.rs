@@ -96,7 +96,6 @@ pub enum Content {
 
 impl Content {
     /// The row that it is about.
-    #[must_use]
     pub fn row(&self) -> &Row {
         match self {
             Content::Episode(context) => &context.episode,
@@ -273,118 +272,144 @@ pub enum Request {
     VerifyTrail,
 }
 
-/// A reply to a request. Some only report progress; the last one ends the request.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Reply {
-    /// Tables of the database.
-    Tables(Result<Vec<TableEntry>, RequestFailure>),
-    /// Rows of a table.
-    TableRows(Result<TablePage, RequestFailure>),
-    /// Rows of a table by day of creation, or the reason why that is unknown.
-    Grown(Result<Result<TableGrowth, String>, RequestFailure>),
-    /// A drafted layout, as the text of its file.
-    Drafted(Result<String, RequestFailure>),
-    /// The saved places.
-    Places(Result<Vec<KeptPlace>, RequestFailure>),
-    /// Databases that can be opened.
-    Databases(Vec<KnownDatabase>),
-    /// Whether a text names a database on its own.
-    NamesDatabase(bool),
-    /// Whether a database was opened.
-    Tried(Result<TriedDatabase, RequestFailure>),
-    /// Rows are shown as they were at a moment, or as they are.
-    LookedBack(Result<Option<Box<AsOf>>, RequestFailure>),
-    /// Rows that match the search.
-    Found(Result<FoundRows, RequestFailure>),
-    /// The state of the database.
-    Status(Result<Box<StoreStatus>, RequestFailure>),
-    /// Number of rows in a list.
-    Counted(Result<RowCount, RequestFailure>),
-    /// Values of a column, the most frequent first.
-    Values(Result<Vec<String>, RequestFailure>),
-    /// A page of a list.
-    Page(Result<Page, RequestFailure>),
-    /// The details of a row; `None` if it does not exist.
-    Detail(Result<Option<Content>, RequestFailure>),
-    /// Rows related to the row in the detail.
-    Related(Result<Vec<Related>, RequestFailure>),
-    /// Work that waits for someone.
-    Work(Result<Box<WaitingWork>, RequestFailure>),
-    /// Referenced rows, with their names.
-    Named(Result<Vec<Row>, RequestFailure>),
-    /// Ids of the people under a legal hold.
-    Holds(Result<Vec<String>, RequestFailure>),
-    /// The current newest rows of a watched list, newest first.
-    News(Vec<Row>),
-    /// Reason why the watched rows cannot be read, valid until the next news.
-    Unread(String),
-    /// Rows were exported: their number, and the file.
-    Exported(Result<(usize, String), RequestFailure>),
-    /// Rows exported so far.
-    Exporting(usize),
-    /// Positions of the proposed changes that would change nothing; the following plan leaves them out.
-    NothingToDo(Vec<usize>),
-    /// Plan of the proposal.
-    Planned(Result<Box<Plan>, Refusal>),
-    /// A plan was applied with this reason, fully or in part.
-    Applied(Option<String>, AppliedPlan),
-    /// Preview of an operation; the plan is not kept.
-    Previewed(Result<Box<Plan>, RequestFailure>),
-    /// Number of situations for which recall was computed so far.
-    LookingAhead(usize),
-    /// Changes that recall would undergo.
-    LookedAhead(Result<Box<WhatIf>, RequestFailure>),
-    /// A topic in order of time.
-    Replayed(Result<Box<ReplayedTopic>, RequestFailure>),
-    /// Whether and how the database can be written.
-    Writable(Result<WriteState, RequestFailure>),
-    /// Migrations were applied, with their names, and the database was reopened.
-    Migrated(Result<(Vec<String>, Box<OpenedDatabase>), RequestFailure>),
-    /// Preview of erasing a person.
-    ErasurePlanned(Result<Box<Preview>, RequestFailure>),
-    /// An erasure is planned or running: its current step, and its progress.
-    Erasing(String, u64),
-    /// Erasures that have not ended verified.
-    Unfinished(Vec<UnfinishedErasure>),
-    /// Outcome of erasing a person.
-    Erased(Result<Box<ErasureOutcome>, RequestFailure>),
-    /// Entries of our audit trail, newest first.
-    Trail(Result<Vec<ListedEntry>, RequestFailure>),
-    /// News from a look for findings.
-    Finding(Result<LookNews, RequestFailure>),
-    /// The text that a finding is about, if any.
-    Quoted(Result<Option<OffendingQuote>, RequestFailure>),
-    /// The current mutes.
-    Mutes(Result<Vec<Mute>, RequestFailure>),
-    /// State of the migrations.
-    Migrations(Result<Box<MigrationList>, RequestFailure>),
-    /// Answer to a question about the memory.
-    Answer(Result<StudyAnswer, RequestFailure>),
-    /// Rows that a situation recalls, and how long that took.
-    Recalled(Result<Box<(Recalled, StageTimes)>, RequestFailure>),
-    /// Current stage of ranking a situation.
-    Recalling(&'static str),
-    /// The saved questions.
-    Saved(Result<Vec<SavedQuestion>, RequestFailure>),
-    /// While an answer is computed: rows of an entity read so far.
-    Told(Entity, usize),
-    /// The list of jobs.
-    Jobs(Result<Vec<JobOffer>, RequestFailure>),
-    /// Progress of a job that runs here.
-    JobBeat(JobBeat),
-    /// A job of this console has stopped: its receipt.
-    JobEnded(Result<Box<JobReceipt>, RequestFailure>),
-    /// Entries of the audit trail read so far.
-    WalkingTrail(u64),
-    /// Verdict on the audit trail.
-    TrailVerified(Result<Box<AuditVerdict>, RequestFailure>),
-    /// A job of another process was asked to stop: its current state.
-    JobAsked(Result<JobProgress, RequestFailure>),
+/// Defines the replies: those that are an answer or the failure to get one, then all others.
+macro_rules! replies {
+    (
+        answers { $($(#[$doc:meta])* $name:ident($answer:ty),)* }
+        others { $($others:tt)* }
+    ) => {
+        /// A reply to a request. Some only report progress; the last one ends the request.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Reply {
+            $($(#[$doc])* $name(Result<$answer, RequestFailure>),)*
+            $($others)*
+        }
+
+        impl Reply {
+            /// Returns the failure that the reply carries, if any.
+            pub fn failure_mut(&mut self) -> Option<&mut RequestFailure> {
+                match self {
+                    $(Reply::$name(Err(failure)) => Some(failure),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+replies! {
+    answers {
+        /// Tables of the database.
+        Tables(Vec<TableEntry>),
+        /// Rows of a table.
+        TableRows(TablePage),
+        /// Rows of a table by day of creation, or the reason why that is unknown.
+        Grown(Result<TableGrowth, String>),
+        /// A drafted layout, as the text of its file.
+        Drafted(String),
+        /// The saved places.
+        Places(Vec<KeptPlace>),
+        /// Whether a database was opened.
+        Tried(TriedDatabase),
+        /// Rows are shown as they were at a moment, or as they are.
+        LookedBack(Option<Box<AsOf>>),
+        /// Rows that match the search.
+        Found(FoundRows),
+        /// The state of the database.
+        Status(Box<StoreStatus>),
+        /// Number of rows in a list.
+        Counted(RowCount),
+        /// Values of a column, the most frequent first.
+        Values(Vec<String>),
+        /// A page of a list.
+        Page(Page),
+        /// The details of a row; `None` if it does not exist.
+        Detail(Option<Content>),
+        /// Rows related to the row in the detail.
+        Related(Vec<Related>),
+        /// Work that waits for someone.
+        Work(Box<WaitingWork>),
+        /// Referenced rows, with their names.
+        Named(Vec<Row>),
+        /// Ids of the people under a legal hold.
+        Holds(Vec<String>),
+        /// Rows were exported: their number, and the file.
+        Exported((usize, String)),
+        /// Preview of an operation; the plan is not kept.
+        Previewed(Box<Plan>),
+        /// Changes that recall would undergo.
+        LookedAhead(Box<WhatIf>),
+        /// A topic in order of time.
+        Replayed(Box<ReplayedTopic>),
+        /// Whether and how the database can be written.
+        Writable(WriteState),
+        /// Migrations were applied, with their names, and the database was reopened.
+        Migrated((Vec<String>, Box<OpenedDatabase>)),
+        /// Preview of erasing a person.
+        ErasurePlanned(Box<Preview>),
+        /// Outcome of erasing a person.
+        Erased(Box<ErasureOutcome>),
+        /// Entries of our audit trail, newest first.
+        Trail(Vec<ListedEntry>),
+        /// News from a look for findings.
+        Finding(LookNews),
+        /// The text that a finding is about, if any.
+        Quoted(Option<OffendingQuote>),
+        /// The current mutes.
+        Mutes(Vec<Mute>),
+        /// State of the migrations.
+        Migrations(Box<MigrationList>),
+        /// Answer to a question about the memory.
+        Answer(StudyAnswer),
+        /// Rows that a situation recalls, and how long that took.
+        Recalled(Box<(Recalled, StageTimes)>),
+        /// The saved questions.
+        Saved(Vec<SavedQuestion>),
+        /// The list of jobs.
+        Jobs(Vec<JobOffer>),
+        /// A job of this console has stopped: its receipt.
+        JobEnded(Box<JobReceipt>),
+        /// Verdict on the audit trail.
+        TrailVerified(Box<AuditVerdict>),
+        /// A job of another process was asked to stop: its current state.
+        JobAsked(JobProgress),
+    }
+    others {
+        /// Databases that can be opened.
+        Databases(Vec<KnownDatabase>),
+        /// Whether a text names a database on its own.
+        NamesDatabase(bool),
+        /// The current newest rows of a watched list, newest first.
+        News(Vec<Row>),
+        /// Reason why the watched rows cannot be read, valid until the next news.
+        Unread(String),
+        /// Rows exported so far.
+        Exporting(usize),
+        /// Positions of the proposed changes that would change nothing; the following plan leaves them out.
+        NothingToDo(Vec<usize>),
+        /// Plan of the proposal.
+        Planned(Result<Box<Plan>, Refusal>),
+        /// A plan was applied with this reason, fully or in part.
+        Applied(Option<String>, AppliedPlan),
+        /// Number of situations for which recall was computed so far.
+        LookingAhead(usize),
+        /// An erasure is planned or running: its current step, and its progress.
+        Erasing(String, u64),
+        /// Erasures that have not ended verified.
+        Unfinished(Vec<UnfinishedErasure>),
+        /// Current stage of ranking a situation.
+        Recalling(&'static str),
+        /// While an answer is computed: rows of an entity read so far.
+        Told(Entity, usize),
+        /// Progress of a job that runs here.
+        JobBeat(JobBeat),
+        /// Entries of the audit trail read so far.
+        WalkingTrail(u64),
+    }
 }
 
 impl Reply {
     /// Whether it is the last reply to its request.
-    #[must_use]
     pub fn is_last(&self) -> bool {
         match self {
             Reply::Exporting(_)
@@ -399,50 +424,6 @@ impl Reply {
             | Reply::JobBeat(_) => false,
             Reply::Finding(Ok(news)) => *news == LookNews::Done,
             _ => true,
-        }
-    }
-
-    /// Returns the failure that the reply carries, if any.
-    pub fn failure_mut(&mut self) -> Option<&mut RequestFailure> {
-        match self {
-            Reply::Status(Err(failure))
-            | Reply::Places(Err(failure))
-            | Reply::Tables(Err(failure))
-            | Reply::TableRows(Err(failure))
-            | Reply::Grown(Err(failure))
-            | Reply::Drafted(Err(failure))
-            | Reply::Tried(Err(failure))
-            | Reply::Counted(Err(failure))
-            | Reply::Values(Err(failure))
-            | Reply::LookedBack(Err(failure))
-            | Reply::Found(Err(failure))
-            | Reply::Page(Err(failure))
-            | Reply::Detail(Err(failure))
-            | Reply::Related(Err(failure))
-            | Reply::Named(Err(failure))
-            | Reply::Holds(Err(failure))
-            | Reply::Work(Err(failure))
-            | Reply::Exported(Err(failure))
-            | Reply::Previewed(Err(failure))
-            | Reply::LookedAhead(Err(failure))
-            | Reply::Replayed(Err(failure))
-            | Reply::Writable(Err(failure))
-            | Reply::Migrated(Err(failure))
-            | Reply::ErasurePlanned(Err(failure))
-            | Reply::Erased(Err(failure))
-            | Reply::Trail(Err(failure))
-            | Reply::Finding(Err(failure))
-            | Reply::Quoted(Err(failure))
-            | Reply::Mutes(Err(failure))
-            | Reply::Migrations(Err(failure))
-            | Reply::Answer(Err(failure))
-            | Reply::Recalled(Err(failure))
-            | Reply::Saved(Err(failure))
-            | Reply::Jobs(Err(failure))
-            | Reply::JobEnded(Err(failure))
-            | Reply::JobAsked(Err(failure))
-            | Reply::TrailVerified(Err(failure)) => Some(failure),
-            _ => None,
         }
     }
 }

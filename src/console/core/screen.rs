@@ -26,7 +26,6 @@ pub struct ScreenOrigin {
 
 impl ScreenOrigin {
     /// The id of the selected row if it is of this entity, else the value of the column.
-    #[must_use]
     pub fn id_of(&self, entity: Entity, column: &str) -> Option<String> {
         let own = self.selected.as_ref().filter(|(found, id)| *found == entity && !id.is_empty());
         let named = || self.row.as_ref().and_then(|row| row.text(column)).map(str::to_owned);
@@ -50,13 +49,11 @@ pub struct ScreenFace {
 
 impl ScreenFace {
     /// A screen of its own kind.
-    #[must_use]
     pub fn own(title: &'static str, kind: ScreenKind, scope: CommandScope) -> Self {
         ScreenFace { title, leads_here: CommandId::Panel(kind), scope }
     }
 
     /// A screen without commands of its own.
-    #[must_use]
     pub fn shared(title: &'static str, leads_here: CommandId) -> Self {
         ScreenFace { title, leads_here, scope: CommandScope::Everywhere }
     }
@@ -152,8 +149,8 @@ pub trait Screen: std::any::Any {
     ///
     /// # Errors
     /// The reason why not, with a remedy.
-    fn can(&self, id: CommandId, _cx: &Context) -> Result<(), Lack> {
-        if id == CommandId::Follow { Err(("no row is loaded".to_owned(), None)) } else { Ok(()) }
+    fn can(&self, _id: CommandId, _cx: &Context) -> Result<(), Lack> {
+        Ok(())
     }
 
     /// Carries out a command of its own.
@@ -264,6 +261,16 @@ pub trait Screen: std::any::Any {
     /// The place to save; `None` if its name says everything, or if it cannot be saved.
     fn kept(&self) -> Option<KeptPlace> {
         None
+    }
+
+    /// Whether it shows the details of a row: what they lead to is followed, and their text is searched and wrapped.
+    fn has_details(&self) -> bool {
+        false
+    }
+
+    /// Whether there are tabs to turn.
+    fn has_tabs(&self, _cx: &Context) -> bool {
+        self.has_details()
     }
 
     /// Whether there is a tab of this title.

@@ -16,7 +16,6 @@ impl PartialEq for TextField {
 
 impl TextField {
     /// Creates a field with a text and the cursor at its end.
-    #[must_use]
     pub fn holding(text: &str) -> Self {
         let mut area = TextArea::new(text.split('\n').map(str::to_owned).collect());
         area.move_cursor(CursorMove::Bottom);
@@ -25,19 +24,16 @@ impl TextField {
     }
 
     /// Returns the lines of the text.
-    #[must_use]
     pub fn lines(&self) -> &[String] {
         self.0.lines()
     }
 
     /// The whole text.
-    #[must_use]
     pub fn text(&self) -> String {
         self.0.lines().join("\n")
     }
 
     /// Line and character that the cursor is before, from 0.
-    #[must_use]
     pub fn cursor(&self) -> (usize, usize) {
         let cursor = self.0.cursor();
         (cursor.0, cursor.1)

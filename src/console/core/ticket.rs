@@ -17,6 +17,8 @@ pub struct RequestFailure {
     pub remedy: Option<String>,
     /// It passes on its own: a lock, a connection that was lost.
     pub passes: bool,
+    /// A page of the database is damaged: what can be read is in a private copy.
+    pub is_damage: bool,
 }
 
 /// Code for something that does not exist yet.
@@ -26,45 +28,38 @@ const REFUSED: &str = "refused";
 
 impl RequestFailure {
     /// Whether it is not an error: the thing requested does not exist yet, and the remedy adds it.
-    #[must_use]
     pub fn is_absence(&self) -> bool {
         self.code.as_deref() == Some(ABSENT)
     }
 
     /// Whether a retry is pointless.
-    #[must_use]
     pub fn is_final(&self) -> bool {
         self.is_absence() || self.code.as_deref() == Some(REFUSED)
     }
 
     /// The same as a refusal, so that a retry is pointless.
-    #[must_use]
     pub fn as_refusal(self) -> Self {
         RequestFailure { code: Some(REFUSED.to_owned()), ..self }
     }
 
     /// A failure because something does not exist yet; the remedy adds it.
-    #[must_use]
     pub fn absent(what: impl Into<String>, message: impl Into<String>, remedy: impl Into<String>) -> Self {
         RequestFailure { code: Some(ABSENT.to_owned()), ..Self::new(what, message, remedy) }
     }
 
     /// Whether both have the same cause, whatever was requested.
-    #[must_use]
     pub fn has_cause_of(&self, other: &RequestFailure) -> bool {
         (&self.message, &self.code) == (&other.message, &other.code)
     }
 
     /// A failure without a code and without a remedy other than to try again.
-    #[must_use]
     pub fn bare(what: impl Into<String>, message: impl Into<String>) -> Self {
         RequestFailure { remedy: None, ..Self::new(what, message, "") }
     }
 
     /// A failure without a code.
-    #[must_use]
     pub fn new(what: impl Into<String>, message: impl Into<String>, remedy: impl Into<String>) -> Self {
         let (what, message, remedy) = (what.into(), message.into(), Some(remedy.into()));
-        RequestFailure { what, message, code: None, remedy, passes: false }
+        RequestFailure { what, message, code: None, remedy, passes: false, is_damage: false }
     }
 }

@@ -10,7 +10,6 @@ pub fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
 }
 
 /// The command lines equivalent to a proposal, one for each change.
-#[must_use]
 pub fn change_line(cx: &Context, proposal: &Proposal, reason: Option<&str>) -> String {
     let mut proposal = proposal.clone();
     for person in proposal.persons_mut() {
@@ -29,13 +28,11 @@ pub fn change_line(cx: &Context, proposal: &Proposal, reason: Option<&str>) -> S
 }
 
 /// The command line that resumes a job.
-#[must_use]
 pub fn resume_line(cx: &Context, name: &str) -> String {
     cx.opened.invocation.line(["backfill", "resume", name])
 }
 
 /// The command line that applies the pending migrations.
-#[must_use]
 pub fn migrate_line(cx: &Context, optional: &[String]) -> String {
     let optional = optional.iter().flat_map(|option| ["--optional", option]);
     cx.opened.invocation.line(["migrate", "--apply"].into_iter().chain(optional))

@@ -24,7 +24,6 @@ pub struct RecallAhead {
 
 impl RecallAhead {
     /// Whether a longer computation could tell more.
-    #[must_use]
     pub fn could_tell_more(&self) -> bool {
         let stopped = self.found.as_ref().is_some_and(|found| found.stopped);
         self.waiting.is_none() && (self.failure.is_some() || stopped && !self.patient || self.found.is_none())

@@ -34,7 +34,6 @@ pub enum WantedPage {
 
 impl WantedPage {
     /// Returns the start of the page, and its maximum number of rows.
-    #[must_use]
     pub fn start(&self) -> (PageStart, usize) {
         match self {
             WantedPage::First | WantedPage::Sorted => (PageStart::First, PAGE_ROWS),
@@ -46,13 +45,11 @@ impl WantedPage {
     }
 
     /// Whether another row than the selected one may become it.
-    #[must_use]
     pub fn jumps(&self) -> bool {
         !matches!(self, WantedPage::Again(..) | WantedPage::Below(_) | WantedPage::Above(_))
     }
 
     /// Whether the page replaces all rows held.
-    #[must_use]
     pub fn replaces(&self) -> bool {
         !matches!(self, WantedPage::Below(_) | WantedPage::Above(_))
     }
@@ -104,7 +101,6 @@ pub struct RowKey {
 
 impl RowKey {
     /// The key of a row.
-    #[must_use]
     pub fn of(row: &Row) -> Self {
         let text = |column: &&str| row.text(column).map_or_else(|| row.get(column).to_string(), str::to_owned);
         let texts = |columns: &[&str]| columns.iter().map(text).collect();
@@ -117,19 +113,16 @@ impl RowKey {
     }
 
     /// The key of a row identified by its id alone.
-    #[must_use]
     pub fn of_id(id: &str) -> Self {
         RowKey { id: id.to_owned(), beside: Vec::new() }
     }
 
     /// The row's id; empty if there is none.
-    #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
     /// Whether it is the id alone.
-    #[must_use]
     pub fn is_id(&self) -> bool {
         self.beside.is_empty()
     }
@@ -151,25 +144,21 @@ fn rows_of(pages: &[(&HeldPages, bool)]) -> usize {
 
 impl PageWindow {
     /// Rows held.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.pages.iter().map(|held| held.page.rows.len()).sum()
     }
 
     /// Whether no row is held.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pages.iter().all(|held| held.page.rows.is_empty())
     }
 
     /// Whether a page was ever received.
-    #[must_use]
     pub fn is_filled(&self) -> bool {
         self.filled
     }
 
     /// Number of pages received so far.
-    #[must_use]
     pub fn received(&self) -> u64 {
         self.received
     }
@@ -180,45 +169,38 @@ impl PageWindow {
     }
 
     /// Position of the selected row among those held.
-    #[must_use]
     pub fn selected(&self) -> usize {
         self.selected
     }
 
     /// Position of the first row on screen among those held.
-    #[must_use]
     pub fn top(&self) -> usize {
         self.top
     }
 
     /// The selected row.
-    #[must_use]
     pub fn current(&self) -> Option<&Row> {
         self.rows().nth(self.selected)
     }
 
     /// Number of the selected row in the whole list, from 1, if known.
-    #[must_use]
     pub fn number(&self) -> Option<usize> {
         (!self.is_empty()).then_some(())?;
         self.above.map(|above| above + self.selected + 1)
     }
 
     /// Rows from the selected one to the end of the list, if known.
-    #[must_use]
     pub fn to_end(&self) -> Option<usize> {
         (!self.is_empty()).then_some(())?;
         self.below.map(|below| below + self.len() - self.selected - 1)
     }
 
     /// Rows of the whole list, if known.
-    #[must_use]
     pub fn total(&self) -> Option<usize> {
         Some(self.above? + self.len() + self.below?)
     }
 
     /// Whether the last row held is the last of the list.
-    #[must_use]
     pub fn is_at_end(&self) -> bool {
         self.pages.back().is_none_or(|held| held.page.next.is_none())
     }
@@ -280,7 +262,6 @@ impl PageWindow {
 
     /// Returns the page that rereads the rows on screen while others write: as [`PageWindow::again`], plus the `fresh`
     /// rows before them, of which at most `counted` are counted.
-    #[must_use]
     pub fn renewal(&self, lines: usize, fresh: usize, counted: usize) -> WantedPage {
         let ends = self.pages.back().map(|held| held.page.next.clone());
         match self.again(self.len() + lines) {
@@ -294,7 +275,6 @@ impl PageWindow {
     }
 
     /// Whether rereading the rows on screen begins there.
-    #[must_use]
     pub fn starts_at(&self, start: &PageStart, lines: usize) -> bool {
         match start {
             PageStart::Before(_) | PageStart::Last => true,
@@ -382,7 +362,6 @@ impl PageWindow {
     }
 
     /// The page to read now, if any.
-    #[must_use]
     pub fn wants(&self) -> Option<WantedPage> {
         if !self.filled {
             return Some(self.dropped.as_ref().map_or(WantedPage::First, |held| held.restoring()));
@@ -404,7 +383,6 @@ impl PageWindow {
     }
 
     /// Returns the page that rereads the `lines` rows on screen, in whole pages.
-    #[must_use]
     pub fn again(&self, lines: usize) -> WantedPage {
         let top = self.top.min(self.selected);
         let bottom = (self.top + lines).max(self.selected + 1);
@@ -509,8 +487,7 @@ mod tests {
         fn settle(&self, window: &mut PageWindow) {
             for _ in 0..20 {
                 let Some(want) = window.wants() else { return };
-                let page = self.answer(&want);
-                window.receive(&want, page);
+                window.receive(&want, self.answer(&want));
             }
             panic!("it never has enough");
         }
@@ -546,15 +523,13 @@ mod tests {
         let (list, mut window) = (list(1_234), PageWindow::default());
         list.settle(&mut window);
         let want = window.last().unwrap();
-        let page = list.answer(&want);
-        assert!(window.receive(&want, page));
+        assert!(window.receive(&want, list.answer(&want)));
         list.settle(&mut window);
         assert_eq!((id(&window), window.number(), window.to_end()), (1_233, None, Some(0)));
         window.move_by(-20);
         assert_eq!(window.to_end(), Some(20));
         let want = window.first().unwrap();
-        let page = list.answer(&want);
-        window.receive(&want, page);
+        window.receive(&want, list.answer(&want));
         assert_eq!((id(&window), window.number()), (0, Some(1)));
     }
 
@@ -577,8 +552,7 @@ mod tests {
         let line = window.selected() - window.top();
         list.0.retain(|n| !(10..20).contains(n));
         let want = window.again(30);
-        let page = list.answer(&want);
-        assert!(window.receive(&want, page));
+        assert!(window.receive(&want, list.answer(&want)));
         assert_eq!((id(&window), window.number()), (45, Some(36)));
         assert_eq!(window.selected() - window.top(), line);
     }
@@ -610,8 +584,7 @@ mod tests {
         window.move_by(45);
         list.0.retain(|n| *n != 45);
         let want = window.again(30);
-        let page = list.answer(&want);
-        assert!(!window.receive(&want, page));
+        assert!(!window.receive(&want, list.answer(&want)));
         assert_eq!(id(&window), 46);
     }
 
@@ -626,14 +599,12 @@ mod tests {
             list.0.retain(|n| !(1_010..1_020).contains(n));
             list.0.splice(..0, 0..new);
             let want = window.renewal(30, new.min(101), 100);
-            let page = list.answer(&want);
-            assert_eq!(window.renew(&want.start().0, page, true), Renewed::Same);
+            assert_eq!(window.renew(&want.start().0, list.answer(&want), true), Renewed::Same);
             assert_eq!((id(&window), window.number(), window.selected() - window.top()), (1_045, Some(36), line));
             assert_eq!(window.rows().next().map(|row| row.id().to_owned()), Some("1000".to_owned()), "{new}");
             list.0.retain(|n| *n != 1_045);
             let want = window.renewal(30, new.min(101), 100);
-            let page = list.answer(&want);
-            assert_eq!(window.renew(&want.start().0, page, true), Renewed::Gone);
+            assert_eq!(window.renew(&want.start().0, list.answer(&want), true), Renewed::Gone);
             assert_eq!((id(&window), window.number()), (1_046, Some(36)));
         }
     }
@@ -644,8 +615,7 @@ mod tests {
         list.settle(&mut window);
         let (want, before) = (window.renewal(30, 0, 100), window.clone());
         list.0.splice(..0, 0..500);
-        let page = list.answer(&want);
-        assert_eq!(window.renew(&want.start().0, page, true), Renewed::Elsewhere);
+        assert_eq!(window.renew(&want.start().0, list.answer(&want), true), Renewed::Elsewhere);
         assert_eq!(window, before);
     }
 
@@ -655,8 +625,7 @@ mod tests {
         list.settle(&mut window);
         list.0.clear();
         let want = window.again(30);
-        let page = list.answer(&want);
-        window.receive(&want, page);
+        window.receive(&want, list.answer(&want));
         assert!(window.is_empty() && window.current().is_none() && window.wants().is_none());
         assert_eq!((window.number(), window.total()), (None, Some(0)));
     }
@@ -686,8 +655,7 @@ mod tests {
                     _ => Some(window.again(40)),
                 };
                 if let Some(want) = want {
-                    let page = list.answer(&want);
-                    window.receive(&want, page);
+                    window.receive(&want, list.answer(&want));
                 }
                 if total == 0 {
                     prop_assert!(window.current().is_none());

@@ -16,13 +16,11 @@ pub struct ShownZone {
 
 impl ShownZone {
     /// A zone by its changes, in order.
-    #[must_use]
     pub fn new(changes: Vec<(i64, i32)>) -> Self {
         ShownZone { changes }
     }
 
     /// Returns the offset from UTC at a moment, given in seconds since 1970.
-    #[must_use]
     pub fn offset(&self, at: i64) -> FixedOffset {
         let after = self.changes.partition_point(|(from, _)| *from <= at);
         // Before the first change, its offset applies.
@@ -32,7 +30,6 @@ impl ShownZone {
 
     /// Adds the zone to a time written by this zone's clock. A text with a zone, an age, or no time is unchanged. In an
     /// hour that occurs twice, the first one is meant.
-    #[must_use]
     pub fn spelled(&self, text: &str) -> String {
         let text = text.trim();
         let is_day = text.len() == 10 && time::canonical(text).is_some();
@@ -50,7 +47,6 @@ impl ShownZone {
 
     /// A canonical time by this zone's clock, to the minute or second, if [`Self::spelled`] turns it back into the
     /// same; else unchanged.
-    #[must_use]
     pub fn written(&self, canonical: &str) -> String {
         let at = time::epoch_micros(canonical).and_then(DateTime::from_timestamp_micros);
         let local = at.map(|at| at.with_timezone(&self.offset(at.timestamp())));
@@ -60,7 +56,6 @@ impl ShownZone {
     }
 
     /// Returns the name of the zone at a moment: `UTC`, `UTC+02:00`.
-    #[must_use]
     pub fn name(&self, at: DateTime<Utc>) -> String {
         let offset = self.offset(at.timestamp());
         if offset.local_minus_utc() == 0 { "UTC".to_owned() } else { format!("UTC{offset}") }

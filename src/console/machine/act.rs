@@ -3,12 +3,10 @@
 use super::kept;
 use super::model::Model;
 use crate::change::plan::ChangeDanger;
-use crate::console::core::context::{LayerOpening, ScreenAction, ToastTone};
-use crate::console::core::menu::{MenuChoice, Purpose};
-use crate::console::core::message::{EditorEnd, Effect, SwitchStep};
-use crate::console::core::screen::Screen;
-use crate::console::core::ticket::RequestFailure;
 use crate::console::core::twin::quoted;
+use crate::console::core::{
+    EditorEnd, Effect, LayerOpening, MenuChoice, Purpose, RequestFailure, Screen, ScreenAction, SwitchStep, ToastTone,
+};
 use crate::console::overlays::Overlay;
 use crate::console::overlays::failure::FailureLayer;
 use crate::console::overlays::form::Form;
@@ -48,9 +46,6 @@ impl Model {
             ScreenAction::Unlock => self.context.unlock(),
             ScreenAction::Migrate(optional, unlocks) => self.context.migrate(optional, unlocks),
             ScreenAction::Erase(reason) => self.at_screen(|screen, cx| screen.confirmed(reason, cx)),
-            ScreenAction::Recovered(from) => self
-                .overlays
-                .retain(|overlay| !matches!(overlay, Overlay::Failure(layer) if layer.failure.has_cause_of(&from))),
             ScreenAction::StartOver => {
                 self.overlays.retain(|_| false);
                 self.context.changing.epoch += 1;

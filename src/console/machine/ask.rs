@@ -3,12 +3,9 @@
 
 use super::place::ScreenPlace;
 use crate::change::operation::{Operation, TRAINING_SEED};
-use crate::console::core::columns::row_name;
-use crate::console::core::command::CommandAsk;
-use crate::console::core::context::{Context, LayerOpening, ToastTone};
-use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
-use crate::console::core::proposal::Proposal;
-use crate::console::core::screen::Screen;
+use crate::console::core::{
+    CommandAsk, Context, LayerOpening, Menu, MenuChoice, MenuItem, Proposal, Purpose, Screen, ToastTone, row_name,
+};
 use crate::console::overlays::row_form::is_offered;
 use crate::console::view::words;
 use crate::memory::{Entity, Row, agreeing};
@@ -19,7 +16,6 @@ const AT_ONCE: usize = 200;
 
 /// Subject of a change: the place where it is requested.
 pub(super) struct ChangeSubject<'p> {
-    /// The place.
     pub place: &'p ScreenPlace,
 }
 

@@ -3,19 +3,17 @@
 use super::model::Model;
 use crate::change::operation::Operation;
 use crate::change::plan::{Change, ChangeDanger, NO_ANCHOR, Plan, Receipt, SHOWN};
-use crate::console::core::change::{AppliedPlan, DoneChange, DoneWork, PendingOperation, Refusal, many, rows_written};
-use crate::console::core::command::CommandId;
-use crate::console::core::context::{ConfirmedPlan, Context, ToastTone};
+use crate::console::core::change::{PendingOperation, many, rows_written};
+use crate::console::core::context::ConfirmedPlan;
 use crate::console::core::gate::REPEATS;
-use crate::console::core::message::Ticket;
-use crate::console::core::proposal::Proposal;
-use crate::console::core::request::Request;
-use crate::console::core::screen::ScreenKind;
+use crate::console::core::{
+    AppliedPlan, CommandId, Context, DoneChange, DoneWork, Proposal, Refusal, Request, ScreenKind, Ticket, ToastTone,
+};
 use crate::console::overlays::Overlay;
 use crate::console::overlays::confirm::Confirmation;
 use crate::console::overlays::conflict::{Conflict, three_way};
 use crate::console::view::keys::in_keys;
-use crate::console::view::told::told;
+use crate::console::view::told;
 
 /// Most entries undone at once, as many as rows are changed at once: all are planned before one is shown.
 const UNDONE_AT_ONCE: usize = 200;
@@ -62,7 +60,6 @@ impl Model {
         self.show(Confirmation::of(proposal, plan, ticket, gate, reason));
     }
 
-    /// A plan was confirmed.
     pub(super) fn confirmed(&mut self, confirmed: ConfirmedPlan) {
         if let Proposal::Backfill { name, resume } = confirmed.proposal {
             self.context.cancel([confirmed.planned]);
@@ -72,7 +69,6 @@ impl Model {
         }
     }
 
-    /// Takes the result of applying a plan.
     pub(super) fn applied(&mut self, ticket: Ticket, reason: Option<&str>, applied: AppliedPlan) {
         let Some(pending) = self.context.changing.pending.take_if(|p| p.ticket == ticket && p.applying) else {
             return;
@@ -103,7 +99,10 @@ impl Model {
     fn refused(&mut self, proposal: &Proposal, changes: &[Change], refusal: Refusal) {
         self.at_screen(|screen, _| screen.refused());
         match refusal {
-            Refusal::Failed(failure) => self.context.fail(failure),
+            Refusal::Failed(mut failure) => {
+                failure.what = self.context.in_title(&failure.what);
+                self.context.fail(failure);
+            }
             Refusal::Conflict { message, rows, now } => {
                 let moved = three_way(changes, &now);
                 let proposal = proposal.clone();

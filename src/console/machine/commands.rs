@@ -5,13 +5,12 @@ use super::copies;
 use super::kept::{self, KeptStep};
 use super::model::Model;
 use super::switch;
-use crate::console::core::columns::{row_name, title_column};
-use crate::console::core::command::{COMMANDS, CommandId, CommandScope, ConsoleCommand, command};
-use crate::console::core::condition::Conditions;
-use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone};
-use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
-use crate::console::core::message::{Destination, Effect, RequestFailure};
-use crate::console::core::screen::ScreenKind;
+use crate::console::core::columns::title_column;
+use crate::console::core::command::command;
+use crate::console::core::{
+    COMMANDS, CommandId, CommandScope, Conditions, ConsoleCommand, Context, Destination, Effect, Lack, LayerOpening,
+    Menu, MenuChoice, MenuItem, Purpose, RequestFailure, ScreenKind, ToastTone, row_name,
+};
 use crate::console::overlays::help::HelpLayer;
 use crate::console::overlays::menu::MenuLayer;
 use crate::console::overlays::tour::TourLayer;
@@ -41,12 +40,7 @@ impl Model {
     /// As [`Model::available`].
     pub fn fits(&self, command: &ConsoleCommand) -> Result<(), Lack> {
         let no = |reason: &str| Err((reason.to_owned(), None));
-        if let Some(entity) = command.needs()
-            && let Err(missing) = self.context.holds(entity)
-        {
-            let reason = missing.reason.clone().unwrap_or_else(|| format!("there are no {} here", entity.plural()));
-            return Err((reason, self.context.remedy(missing)));
-        }
+        self.context.supports(command)?;
         let screen = self.screen();
         if command.id == CommandId::CopyText && screen.copies().is_some() {
             return Ok(());
@@ -93,14 +87,19 @@ impl Model {
             }
             CommandId::Tail if !screen.is_live() => no("only where the newest rows are shown"),
             CommandId::Focus if !screen.has_panes() => no("no other pane accepts keys here"),
+            CommandId::TabLeft | CommandId::TabRight if !screen.has_tabs(&self.context) => no("no tabs are shown here"),
+            CommandId::Follow | CommandId::Seek(_) | CommandId::Relative(_) | CommandId::Wrap
+                if !screen.has_details() =>
+            {
+                no("only where the details of a row are shown")
+            }
             id => screen.can(id, &self.context),
         }
     }
 
-    /// Carries out a command.
     pub(super) fn command(&mut self, id: CommandId) {
         let Some(command) = command(id) else { return };
-        let is_locked = command.needs_unlocking() && self.context.waits_for_unlocking();
+        let is_locked = command.needs_unlocking() && self.context.waits_for_unlocking() && self.fits(command).is_ok();
         if is_locked {
             let selected = self.screen().selected().map(|(entity, id)| (entity, id.to_owned()));
             self.context.changing.then = Some((id, selected));
@@ -108,7 +107,7 @@ impl Model {
             self.context.changing.then = None;
         }
         if let Err((reason, remedy)) = self.available(command) {
-            if let (Some(_), Some(remedy)) = (command.needs(), &remedy) {
+            if let (Some(_), Some(remedy), false) = (command.needs(), &remedy, command.changes()) {
                 let what = format!("{} cannot be shown", command.title);
                 return self.context.fail(RequestFailure::absent(what, reason, remedy.clone()));
             }
@@ -222,7 +221,6 @@ impl Model {
         });
     }
 
-    /// The two rows that can be compared here.
     fn to_compare(&self) -> Result<(Entity, [String; 2]), &'static str> {
         let screen = self.screen();
         let (entity, id) = screen.selected().filter(|(_, id)| !id.is_empty()).ok_or("no row is selected")?;

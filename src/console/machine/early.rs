@@ -5,14 +5,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::model::Model;
-use crate::console::core::command::CommandId;
-use crate::console::core::context::ToastTone;
-use crate::console::core::key::{Code, Key};
-use crate::console::core::key_map::KeyMeaning;
-use crate::console::core::message::Ticket;
-use crate::console::core::request::Reply;
 use crate::console::core::router::Asker;
-use crate::console::core::screen::ScreenKind;
+use crate::console::core::{Code, CommandId, Key, KeyMeaning, Reply, ScreenKind, Ticket, ToastTone};
 use crate::console::overlays::Overlay;
 
 /// Most waiting keys.
@@ -28,7 +22,6 @@ pub(super) struct EarlyKeys {
 }
 
 impl EarlyKeys {
-    /// Drops the keys that wait.
     pub fn clear(&mut self) {
         self.keys.clear();
     }

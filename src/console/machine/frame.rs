@@ -3,14 +3,14 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::model::Model;
-use crate::console::core::command::{COMMANDS, CommandId, CommandScope, ConsoleCommand, command};
-use crate::console::core::context::{self, OpenBeside};
+use crate::console::core::command::command;
+use crate::console::core::context::{self};
 use crate::console::core::jobs::LiveJob;
-use crate::console::core::key_map::KeyMeaning;
-use crate::console::core::{ClickTarget, Key};
-use crate::console::view::keys::{hint_of, key_name};
+use crate::console::core::{
+    COMMANDS, ClickTarget, CommandId, CommandScope, ConsoleCommand, Key, KeyMeaning, OpenBeside,
+};
 use crate::console::view::live::new_rows;
-use crate::console::view::{Drawn, jobs, words};
+use crate::console::view::{Drawn, hint_of, jobs, key_name, words};
 use crate::memory::agreeing;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{
@@ -62,7 +62,7 @@ fn top(model: &Model, look: &Look, line: Rect, buf: &mut Buffer) {
             StyleRole::Warn,
         ));
     }
-    if !model.context.opened.damage.is_empty() {
+    if model.context.opened.unread.is_some() {
         badges.push(Badge::new(signed(look.glyphs.warning, "damaged: private copy"), StyleRole::Bad));
     }
     if line.width >= 60 {
@@ -262,7 +262,6 @@ fn told(model: &Model) -> Option<ToastLine> {
     Some(ToastLine { text: SafeText::limited(&told.text, LONGEST), tone, hint })
 }
 
-/// Describes the progress of a job that runs here.
 fn job_words(live: &LiveJob) -> String {
     let Some(run) = &live.progress else { return format!("{}: starting", live.name) };
     let part = run.part().map_or_else(String::new, |part| format!(" {:.0}%", (part * 100.0).floor()));
@@ -289,7 +288,10 @@ pub fn may_follow(model: &Model, look: &Look, area: Rect, buf: &mut Buffer) {
         })
         .collect();
     if lines.is_empty() {
-        lines.push(TextLine::of("nothing for what is selected", StyleRole::Muted));
+        let lack = next.iter().find_map(|(_, id)| model.context.supports(command(*id)?).err());
+        let why =
+            lack.map_or_else(|| "nothing for what is selected".into(), |(reason, _)| SafeText::limited(&reason, 80));
+        lines.push(TextLine::of(why, StyleRole::Muted));
     }
     let height = (lines.len() as u16 + 2).min(area.height);
     let widest = lines.iter().map(TextLine::width).max().unwrap_or(0) as u16;

@@ -1,10 +1,8 @@
 //! The places on the way through the console, and moving from one to another.
 
 use super::place::ScreenPlace;
-use crate::console::core::context::{Context, ToastTone};
-use crate::console::core::message::{Destination, Effect, RequestFailure};
 use crate::console::core::router::Asker;
-use crate::console::core::screen::{Screen, ScreenKind};
+use crate::console::core::{Context, Destination, Effect, RequestFailure, Screen, ScreenKind, ToastTone};
 use crate::console::screens::AnyScreen;
 
 /// Most places to go back to.
@@ -27,7 +25,6 @@ impl Default for History {
 
 impl History {
     /// The place we are at.
-    #[must_use]
     pub fn here(&self) -> &ScreenPlace {
         &self.places[self.at]
     }
@@ -48,13 +45,11 @@ impl History {
     }
 
     /// Whether there is a place at this distance.
-    #[must_use]
     pub fn has(&self, by: isize) -> bool {
         self.at.checked_add_signed(by).is_some_and(|at| at < self.places.len())
     }
 
     /// The titles of the places that led here by following, this one last.
-    #[must_use]
     pub fn crumbs(&self, cx: &Context) -> Vec<String> {
         let mut first = self.at;
         while first > 0 && self.places[first].followed {

@@ -2,14 +2,10 @@
 
 use super::history::History;
 use super::place::ScreenPlace;
-use crate::console::core::command::{COMMANDS, CommandId};
-use crate::console::core::condition::Conditions;
-use crate::console::core::context::{Context, LayerOpening, ToastTone};
-use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
-use crate::console::core::message::{Destination, RequestFailure, Ticket};
-use crate::console::core::request::Request;
-use crate::console::core::screen::Screen as _;
-use crate::console::core::window::PageWindow;
+use crate::console::core::{
+    COMMANDS, CommandId, Conditions, Context, Destination, LayerOpening, Menu, MenuChoice, MenuItem, PageWindow,
+    Purpose, Request, RequestFailure, Screen as _, Ticket, ToastTone,
+};
 use crate::console::screens::AnyScreen;
 use crate::memory::Entity;
 use crate::memory::kept::KeptPlace;
@@ -33,7 +29,6 @@ pub struct KeptPlaces {
 }
 
 impl KeptPlaces {
-    /// Saves a place under a name.
     pub(super) fn keep(&mut self, here: &ScreenPlace, name: &str, cx: &mut Context) {
         let Some(place) = here.to_keep() else { return };
         let place = KeptPlace { name: name.to_owned(), ..place };
@@ -46,7 +41,6 @@ impl KeptPlaces {
         self.ask(Request::LoadPlaces, step, cx);
     }
 
-    /// Forgets the place of this name.
     pub(super) fn forget(&mut self, name: &str, cx: &mut Context) {
         let done = KeptStep::Say(format!("{name} is forgotten"));
         self.ask(Request::ForgetPlace(name.to_owned()), done, cx);
@@ -56,7 +50,6 @@ impl KeptPlaces {
         self.waiting = Some((cx.ask_for_all(request), step));
     }
 
-    /// Takes the saved places.
     pub(super) fn take(&mut self, ticket: Ticket, result: Result<Vec<KeptPlace>, RequestFailure>, cx: &mut Context) {
         let Some((_, step)) = self.waiting.take_if(|(waiting, _)| *waiting == ticket) else { return };
         let places = match result {
@@ -80,7 +73,6 @@ impl KeptPlaces {
     }
 }
 
-/// Asks for a name for the place.
 pub(super) fn ask_name(here: &ScreenPlace, cx: &mut Context) {
     if cx.masking.is_on() {
         let mask = cx.key_for(CommandId::Mask);
@@ -98,7 +90,6 @@ pub(super) fn ask_name(here: &ScreenPlace, cx: &mut Context) {
     }
 }
 
-/// Goes to a saved place.
 pub(super) fn go(place: &KeptPlace, history: &mut History, cx: &mut Context) {
     let title = place.screen.as_deref();
     if let Some(command) = title.and_then(|title| COMMANDS.iter().find(|command| command.title == title)) {

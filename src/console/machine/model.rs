@@ -7,10 +7,8 @@ use super::history::History;
 use super::kept::KeptPlaces;
 use super::past::LookBack;
 use super::switch::DatabaseSwitch;
-use crate::console::core::context::{ConsoleSettings, Context, OpenedDatabase};
-use crate::console::core::key::Key;
 use crate::console::core::router::Asker;
-use crate::console::core::screen::Screen;
+use crate::console::core::{ConsoleSettings, Context, Key, OpenedDatabase, Screen};
 use crate::console::overlays::{Overlay, OverlayStack};
 use crate::memory::Entity;
 use crate::memory::mask::Mask;
@@ -36,7 +34,6 @@ pub struct Model {
 
 impl Model {
     /// The state at the beginning.
-    #[must_use]
     pub fn new(opened: OpenedDatabase, settings: ConsoleSettings, mask: Mask, masked: bool) -> Self {
         Model {
             context: Context::new(opened, settings, mask, masked),
@@ -52,7 +49,6 @@ impl Model {
     }
 
     /// The screen that we are at.
-    #[must_use]
     pub fn screen(&self) -> &dyn Screen {
         self.history.here().screen()
     }
@@ -62,7 +58,6 @@ impl Model {
         self.history.at_screen(&mut self.context, does)
     }
 
-    /// Opens an overlay.
     pub(super) fn show(&mut self, overlay: impl Into<Overlay>) {
         let id = self.overlays.push(overlay.into());
         self.at_layer(id, |overlay, cx| overlay.get_mut().opened(cx));
@@ -79,13 +74,11 @@ impl Model {
     }
 
     /// The path to the current place, as it may be shown.
-    #[must_use]
     pub fn crumbs(&self) -> Vec<String> {
         self.history.crumbs(&self.context)
     }
 
     /// The screen that we are at, when it is an `S`.
-    #[must_use]
     pub fn at<S: Screen>(&self) -> Option<&S> {
         let screen: &dyn Any = self.history.here().screen.get();
         screen.downcast_ref()

@@ -5,8 +5,8 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::frame;
 use super::model::Model;
+use crate::console::core::Measures;
 use crate::console::core::context::{LEAST, is_too_small};
-use crate::console::core::message::Measures;
 use crate::console::overlays::Overlay;
 use crate::console::view::keys::in_keys;
 use crate::console::view::{Canvas, Drawn, document, words};
@@ -23,13 +23,11 @@ pub struct Painter {
 
 impl Painter {
     /// Creates a painter of frames, or of line output if `plain`.
-    #[must_use]
     pub fn of(plain: bool) -> Self {
         Painter { plain, ..Painter::default() }
     }
 
     /// Returns the state that triggers output for readers of line output.
-    #[must_use]
     pub fn moment(model: &Model, pressed: bool) -> LinearMoment {
         const LONGEST: usize = 400;
         let context = &model.context;

@@ -1,9 +1,7 @@
 //! Looking at the past: every list, row and recall is shown as of a moment, until one returns to the present.
 
 use crate::change::plan::past::{AsOf, Moment};
-use crate::console::core::context::{Context, LayerOpening, ToastTone};
-use crate::console::core::message::{RequestFailure, Ticket};
-use crate::console::core::request::Request;
+use crate::console::core::{Context, LayerOpening, Request, RequestFailure, Ticket, ToastTone};
 
 /// The pending change to another moment. The moment shown is in [`Context::past`].
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -1,7 +1,6 @@
 //! A place on the way through the console: a screen, and how it was reached.
 
-use crate::console::core::command::{COMMANDS, CommandId};
-use crate::console::core::screen::{Screen, ScreenKind, ScreenOrigin};
+use crate::console::core::{COMMANDS, CommandId, Screen, ScreenKind, ScreenOrigin};
 use crate::console::screens::AnyScreen;
 use crate::memory::kept::KeptPlace;
 use crate::memory::{Entity, Row};
@@ -21,25 +20,21 @@ pub struct ScreenPlace {
 
 impl ScreenPlace {
     /// The screen.
-    #[must_use]
     pub fn screen(&self) -> &dyn Screen {
         self.screen.get()
     }
 
     /// Kind and id of the selected row.
-    #[must_use]
     pub fn selected(&self) -> Option<(Entity, &str)> {
         self.screen().selected()
     }
 
     /// The selected row, if known.
-    #[must_use]
     pub fn row(&self) -> Option<&Row> {
         self.screen().row()
     }
 
     /// The person that the place concerns: the selected subject, or the owner of the row.
-    #[must_use]
     pub fn person(&self) -> Option<String> {
         if let Some(person) = self.screen().person() {
             return Some(person.to_owned());
@@ -53,13 +48,11 @@ impl ScreenPlace {
     }
 
     /// Returns the current selection, for a screen that is opened from here.
-    #[must_use]
     pub fn origin(&self) -> ScreenOrigin {
         ScreenOrigin { person: self.person(), ..self.origin_row() }
     }
 
     /// Returns the kind of the screen, if it is one with its own command.
-    #[must_use]
     pub fn kind(&self) -> Option<ScreenKind> {
         match self.screen().leads_here() {
             CommandId::Panel(kind) => Some(kind),
@@ -68,7 +61,6 @@ impl ScreenPlace {
     }
 
     /// Returns the record to save the place, without a name; `None` if it cannot be saved.
-    #[must_use]
     pub fn to_keep(&self) -> Option<KeptPlace> {
         let here = self.screen();
         here.kept().or_else(|| {
@@ -79,7 +71,6 @@ impl ScreenPlace {
     }
 
     /// Returns the place at which the next session resumes; `None` for the first screen, which opens anyway.
-    #[must_use]
     pub fn to_resume(&self) -> Option<KeptPlace> {
         self.to_keep().filter(|_| self.screen().leads_here() != CommandId::Home)
     }

@@ -1,15 +1,13 @@
 //! Tasks of the whole session: unlocking, jobs that run here, exports, and replies that are facts for every screen.
 
 use super::model::Model;
-use crate::console::core::change::{DoneChange, DoneWork};
-use crate::console::core::command::CommandId;
-use crate::console::core::context::{Context, LayerOpening, OpenBeside, OpenedDatabase, ToastTone, UnlockStep};
+use crate::console::core::context::UnlockStep;
 use crate::console::core::jobs::{LeavingChoice, LiveJob};
-use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
-use crate::console::core::message::{Effect, RequestFailure, Ticket};
-use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Screen, ScreenKind};
 use crate::console::core::twin::resume_line;
+use crate::console::core::{
+    CommandId, Context, DoneChange, DoneWork, Effect, LayerOpening, Menu, MenuChoice, MenuItem, OpenBeside,
+    OpenedDatabase, Reply, Request, RequestFailure, Screen, ScreenKind, Ticket, ToastTone,
+};
 use crate::console::overlays::Overlay;
 use crate::console::overlays::menu::MenuLayer;
 use crate::console::overlays::unlock::WriteState;
@@ -109,7 +107,14 @@ impl Model {
     pub(super) fn read_past_damage(&mut self, opened: OpenedDatabase) {
         self.stop_planning();
         let cx = &mut self.context;
-        cx.say(ToastTone::Warn, format!("view-only, because a page is damaged: {}", opened.damage.join("; ")));
+        let missing = match opened.unread.as_deref().unwrap_or_default() {
+            [] => "every row was read".to_owned(),
+            [rows] => rows.told(),
+            [rows, others @ ..] => {
+                format!("{}, nor rows of {}", rows.told(), agreeing(others.len(), "{#} more {table|tables}"))
+            }
+        };
+        cx.say(ToastTone::Warn, format!("view-only, because a page is damaged: {missing}"));
         cx.opened = opened;
         (cx.changing.unlocked, cx.unread, cx.past) = (false, None, None);
         cx.changing.epoch += 1;
@@ -249,7 +254,6 @@ impl Context {
         }
     }
 
-    /// Starts a job with a confirmed plan.
     pub(super) fn start_job(&mut self, name: String, resume: bool, reason: Option<String>) {
         let ticket = self.ask(Request::RunJob { name: name.clone(), resume, reason: reason.clone() });
         let running = &mut self.running;
@@ -313,7 +317,6 @@ impl Context {
         }
     }
 
-    /// The command lines that resume the running jobs.
     pub(super) fn resume_lines(&self) -> Vec<String> {
         self.running.live.iter().map(|live| resume_line(self, &live.name)).collect()
     }

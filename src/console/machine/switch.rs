@@ -2,12 +2,12 @@
 //! its own model, which continues while another one is shown.
 
 use super::model::Model;
-use crate::console::core::command::CommandId;
-use crate::console::core::context::{Context, LayerOpening, OpenBeside, ToastTone};
-use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
-use crate::console::core::message::{Effect, RequestFailure, SwitchStep, Ticket};
 use crate::console::core::opened::Arrival;
-use crate::console::core::request::{KnownDatabase, Request, TriedDatabase};
+use crate::console::core::request::{KnownDatabase, TriedDatabase};
+use crate::console::core::{
+    CommandId, Context, Effect, LayerOpening, Menu, MenuChoice, MenuItem, OpenBeside, Request, RequestFailure,
+    SwitchStep, Ticket, ToastTone,
+};
 use crate::console::view::live::new_rows;
 use crate::console::view::words::age;
 
@@ -24,7 +24,6 @@ pub struct DatabaseSwitch {
 }
 
 impl DatabaseSwitch {
-    /// Asks for the list of databases.
     pub(super) fn offer(&mut self, cx: &mut Context) {
         cx.cancel(self.waiting.take());
         self.waiting = Some(cx.ask_for_all(Request::LoadDatabases));
@@ -117,7 +116,6 @@ pub(super) fn next(cx: &mut Context) {
 
 impl Model {
     /// This database as the others list it while it is not shown.
-    #[must_use]
     pub fn beside(&self, id: u64, shown: u64) -> OpenBeside {
         OpenBeside {
             unlocked: self.context.changing.unlocked,

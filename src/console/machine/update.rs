@@ -1,16 +1,14 @@
 //! The one function that handles every message: it changes the model and requests effects.
 
 use super::model::Model;
-use crate::console::core::command::{CommandId, ConsoleCommand, command};
-use crate::console::core::context::{Context, ScreenAction, ToastTone, is_too_small};
-use crate::console::core::gate::ConfirmGate;
-use crate::console::core::key::{Code, Key};
-use crate::console::core::key_map::KeyMeaning;
-use crate::console::core::layer::{Layer, LayerStep};
-use crate::console::core::message::{ClickTarget, Effect, Message, Ticket};
-use crate::console::core::request::Reply;
+use crate::console::core::command::command;
+use crate::console::core::context::is_too_small;
 use crate::console::core::router::Asker;
-use crate::console::core::screen::Screen;
+use crate::console::core::{
+    ClickTarget, Code, CommandId, ConfirmGate, ConsoleCommand, Context, Effect, Key, KeyMeaning, Layer, LayerStep,
+    Message, Reply, Screen, ScreenAction, Ticket, ToastTone,
+};
+use crate::console::overlays::Overlay;
 
 /// Handles a message. Returns the effects to perform.
 pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
@@ -152,7 +150,6 @@ impl Model {
             // They may name the person.
             self.filters.clear();
         }
-        let failure = reply.failure_mut().cloned();
         let mut recovered = None;
         match &reply {
             Reply::Unread(why) => self.context.unread = Some(why.clone()),
@@ -167,9 +164,12 @@ impl Model {
             _ => {}
         }
         self.context.masking.inbound(&mut reply);
-        if let Some(failure) = recovered {
+        let failure = reply.failure_mut().cloned();
+        if let Some(from) = recovered {
             // The card that says so is no longer true.
-            self.context.act(ScreenAction::Recovered(failure));
+            let tells =
+                |overlay: &Overlay| matches!(overlay, Overlay::Failure(layer) if layer.failure.has_cause_of(&from));
+            self.overlays.retain(|overlay| !tells(overlay));
             self.refresh();
         }
         match asker {
@@ -331,7 +331,6 @@ impl Model {
     }
 
     /// Returns the meaning of pressed keys at the current place.
-    #[must_use]
     pub fn meaning(&self, keys: &[Key]) -> KeyMeaning {
         self.context.settings.keys.meaning(keys, Some(self.screen().scope()).filter(|scope| !scope.is_shared()))
     }

@@ -4,11 +4,7 @@
 use super::model::Model;
 use crate::change::operation::Operation;
 use crate::change::plan::past::Moment;
-use crate::console::core::context::{Context, ToastTone};
-use crate::console::core::input::Input;
-use crate::console::core::menu::{Prompt, Purpose};
-use crate::console::core::message::Destination;
-use crate::console::core::screen::Judged;
+use crate::console::core::{Context, Destination, Input, Judged, Prompt, Purpose, ToastTone};
 use crate::console::overlays::Overlay;
 use crate::console::overlays::prompt::PromptLayer;
 use crate::memory::Entity;
@@ -16,7 +12,6 @@ use crate::memory::search::Search;
 
 /// Lines remembered for each kind of rows.
 const REMEMBERED: usize = 50;
-/// Possible outcomes of a case.
 const OUTCOMES: [&str; 4] = ["success", "partial", "failure", "aborted"];
 
 impl Model {

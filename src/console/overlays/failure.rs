@@ -2,13 +2,8 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::command::CommandId;
-use crate::console::core::context::Context;
-use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, LayerStep};
-use crate::console::core::message::{ClickTarget, RequestFailure};
-use crate::console::view::told::told;
-use crate::console::view::{Canvas, Drawn};
+use crate::console::core::{ClickTarget, Code, CommandId, Context, Key, Layer, LayerStep, RequestFailure};
+use crate::console::view::{Canvas, Drawn, told};
 use crate::ui::{Card, CardTone, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole};
 
 /// A failure over the screen.

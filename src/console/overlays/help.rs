@@ -5,17 +5,13 @@ use std::borrow::Cow;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::command::{COMMANDS, CommandId, CommandScope, ConsoleCommand};
-use crate::console::core::context::Context;
 use crate::console::core::glossary::{GlossaryEntry, words_of};
-use crate::console::core::input::Input;
-use crate::console::core::key::{Code, Key};
-use crate::console::core::key_map::KeyMap;
-use crate::console::core::layer::{Layer, LayerStep, scrolled};
-use crate::console::core::message::ClickTarget;
-use crate::console::core::screen::Screen;
-use crate::console::view::keys::{input_line, key_name};
-use crate::console::view::{Canvas, Drawn};
+use crate::console::core::layer::scrolled;
+use crate::console::core::{
+    COMMANDS, ClickTarget, Code, CommandId, CommandScope, ConsoleCommand, Context, Input, Key, KeyMap, Layer,
+    LayerStep, Screen,
+};
+use crate::console::view::{Canvas, Drawn, input_line, key_name};
 use crate::memory::Entity;
 use crate::memory::workings::{NumberWorking, workings};
 use crate::ui::chrome::hint_line;
@@ -45,7 +41,6 @@ pub struct HelpLayer {
 
 impl HelpLayer {
     /// Creates the help of a screen; `unfit` are commands that do not apply to the selection.
-    #[must_use]
     pub fn of(screen: &dyn Screen, unfit: Vec<CommandId>, cx: &Context) -> Self {
         let own = Some(screen.scope()).filter(|scope| !scope.is_shared());
         let rows: &[CommandScope] = match (screen.lists(), screen.selected()) {
@@ -149,7 +144,6 @@ fn help(layer: &HelpLayer, map: &KeyMap, look: &Look, area: Rect, buf: &mut Buff
     LineWindow::scrolled(&lines, first).render(inside, buf, look);
 }
 
-/// A line of the help.
 struct HelpLine<'m> {
     /// Labels at the left: keys, or a word.
     keys: Vec<&'m str>,
@@ -164,7 +158,6 @@ impl HelpLine<'_> {
         HelpLine { keys: vec![name], title: name, help: help.into() }
     }
 
-    /// Whether it contains the searched text.
     fn holds(&self, sought: &str) -> bool {
         let keys = self.keys.iter().any(|key| key.to_lowercase() == sought);
         keys || [self.title, &*self.help].iter().any(|text| text.to_lowercase().contains(sought))

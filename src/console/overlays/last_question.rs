@@ -1,13 +1,10 @@
 //! The last question before a person is erased: the id is typed.
 
-use crate::console::core::context::{Context, LayerOpening, ScreenAction, ToastTone};
-use crate::console::core::gate::{ConfirmGate, GatePassage};
-use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, LayerStep, scroll_key, scrolled};
-use crate::console::core::menu::Purpose;
-use crate::console::view::Canvas;
-use crate::console::view::changes::sentences;
-use crate::console::view::dialog::Dialog;
+use crate::console::core::layer::{scroll_key, scrolled};
+use crate::console::core::{
+    Code, ConfirmGate, Context, GatePassage, Key, Layer, LayerOpening, LayerStep, Purpose, ScreenAction, ToastTone,
+};
+use crate::console::view::{Canvas, Dialog, sentences};
 use crate::ui::{KeyHint, SafeText, StyleRole, TextLine};
 
 /// The question.

@@ -2,14 +2,11 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::context::{Context, ScreenAction, ToastTone};
-use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, LayerStep};
-use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
-use crate::console::core::message::{ClickTarget, Destination, Ticket};
-use crate::console::core::request::{Reply, Request};
-use crate::console::view::keys::input_line;
-use crate::console::view::{Canvas, Drawn};
+use crate::console::core::{
+    ClickTarget, Code, Context, Destination, Key, Layer, LayerStep, Menu, MenuChoice, MenuItem, Reply, Request,
+    ScreenAction, Ticket, ToastTone,
+};
+use crate::console::view::{Canvas, Drawn, input_line};
 use crate::memory::search::Search;
 use crate::ui::chrome::hint_line;
 use crate::ui::table::scrollbar;
@@ -40,13 +37,11 @@ const WIDEST: u16 = 120;
 
 impl MenuLayer {
     /// Creates a menu.
-    #[must_use]
     pub fn new(menu: Menu) -> Self {
         MenuLayer { menu, is_palette: false, looking: None, entered: false }
     }
 
     /// Creates the palette.
-    #[must_use]
     pub fn palette(menu: Menu) -> Self {
         MenuLayer { is_palette: true, ..MenuLayer::new(menu) }
     }
@@ -238,8 +233,7 @@ fn item_line(item: &MenuItem, name: usize, width: usize, look: &Look) -> TextLin
     let room = width.saturating_sub(line.width() + if keys.is_empty() { 0 } else { keys.width() + 2 });
     line.push(look.pad(&SafeText::limited(note, room), room, Align::Left), StyleRole::Muted);
     if !keys.is_empty() {
-        line.push("  ", StyleRole::Text);
-        line.push(keys, if off { StyleRole::Stale } else { StyleRole::Key });
+        line.push_apart(keys, if off { StyleRole::Stale } else { StyleRole::Key });
     }
     line
 }

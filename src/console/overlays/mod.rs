@@ -42,7 +42,6 @@ macro_rules! overlays {
 
         impl Overlay {
             /// Returns the layer as the interface that the core uses.
-            #[must_use]
             pub fn get(&self) -> &dyn Layer {
                 match self {
                     $(Overlay::$name(layer) => &**layer),*
@@ -90,19 +89,16 @@ pub struct OverlayStack {
 
 impl OverlayStack {
     /// Whether there is no overlay.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.stack.is_empty()
     }
 
     /// The topmost.
-    #[must_use]
     pub fn last(&self) -> Option<&Overlay> {
         self.stack.last().map(|(_, overlay)| overlay)
     }
 
     /// Number of the topmost.
-    #[must_use]
     pub fn top(&self) -> Option<u64> {
         self.stack.last().map(|(id, _)| *id)
     }
@@ -123,7 +119,6 @@ impl OverlayStack {
     }
 
     /// Numbers of all, from the bottom.
-    #[must_use]
     pub fn ids(&self) -> Vec<u64> {
         self.stack.iter().map(|(id, _)| *id).collect()
     }

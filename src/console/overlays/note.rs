@@ -1,11 +1,8 @@
 //! A note: a title, and sentences. Any key closes it, and then has its usual effect.
 
-use crate::console::core::context::Context;
-use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, LayerStep, scroll_key, scrolled};
-use crate::console::core::message::ClickTarget;
-use crate::console::view::Canvas;
-use crate::console::view::changes::sentences;
+use crate::console::core::layer::{scroll_key, scrolled};
+use crate::console::core::{ClickTarget, Code, Context, Key, Layer, LayerStep};
+use crate::console::view::{Canvas, sentences};
 use crate::ui::chrome::hint_line;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{KeyHint, Modal, PaneFrame, SafeText, StyleRole};

@@ -3,14 +3,10 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::console::core::condition::{KnownValues, completions};
-use crate::console::core::context::{Context, ScreenAction};
-use crate::console::core::input::Input;
-use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, LayerStep};
-use crate::console::core::menu::{Prompt, Purpose};
-use crate::console::core::message::{ClickTarget, Ticket};
-use crate::console::view::keys::input_line;
-use crate::console::view::{Canvas, Drawn};
+use crate::console::core::{
+    ClickTarget, Code, Context, Input, Key, Layer, LayerStep, Prompt, Purpose, ScreenAction, Ticket,
+};
+use crate::console::view::{Canvas, Drawn, input_line};
 use crate::ui::chrome::hint_line;
 use crate::ui::{KeyHint, Look, PaneFrame, SafeText, StyleRole, look as lay};
 
@@ -32,7 +28,6 @@ const STILL: u64 = 200;
 
 impl PromptLayer {
     /// A line that was opened.
-    #[must_use]
     pub fn new(prompt: Prompt) -> Self {
         let proposed = prompt.purpose == Purpose::Place;
         PromptLayer { begun: prompt.input.text().to_owned(), prompt, proposed, resting: None }
@@ -213,8 +208,7 @@ fn draw_prompt(prompt: &Prompt, look: &Look, area: Rect, buf: &mut Buffer, drawn
     let tone = is_wrong.then_some(StyleRole::Bad);
     let pane = PaneFrame { foot, focused: true, tone, ..PaneFrame::new(title) };
     drawn.hits.add(place, ClickTarget::Overlay);
-    let inside = pane.render(place, buf, look);
-    let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
+    let inside = lay::padded(pane.render(place, buf, look));
     input_line(&prompt.input, "", look, lay::row(inside, 0), buf);
     for (at, text) in told.iter().enumerate() {
         look.text(lay::row(inside, 1 + at as u16), buf, text, role);

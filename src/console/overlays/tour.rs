@@ -2,15 +2,11 @@
 
 use ratatui::layout::Rect;
 
-use crate::console::core::command::{CommandId, ConsoleCommand, command};
-use crate::console::core::context::Context;
-use crate::console::core::key::{Code, Key};
-use crate::console::core::key_map::KeyMap;
-use crate::console::core::layer::{Layer, LayerStep};
-use crate::console::core::message::ClickTarget;
-use crate::console::core::screen_kind::ScreenKind;
-use crate::console::view::Canvas;
-use crate::console::view::changes::sentences;
+use crate::console::core::command::command;
+use crate::console::core::{
+    ClickTarget, Code, CommandId, ConsoleCommand, Context, Key, KeyMap, Layer, LayerStep, ScreenKind,
+};
+use crate::console::view::{Canvas, sentences};
 use crate::memory::Entity;
 use crate::ui::chrome::hint_line;
 use crate::ui::scroll::LineWindow;

@@ -49,7 +49,6 @@ macro_rules! screens {
 
         impl AnyScreen {
             /// Creates a screen of its own kind.
-            #[must_use]
             pub fn new(kind: ScreenKind) -> Self {
                 match kind {
                     $($(ScreenKind::$kind => AnyScreen::$name(Box::new($new)),)*)*
@@ -57,7 +56,6 @@ macro_rules! screens {
             }
 
             /// Borrows the screen as the trait object that the core uses.
-            #[must_use]
             pub fn get(&self) -> &(dyn Screen + 'static) {
                 match self {
                     $(AnyScreen::$name(screen) => &**screen),*
@@ -108,7 +106,6 @@ screens! {
 
 impl AnyScreen {
     /// The screen that a destination names.
-    #[must_use]
     pub fn at(destination: &Destination) -> Self {
         match destination {
             Destination::Home => AnyScreen::Home(Box::default()),

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use crate::console::core::NameBook;
 use crate::console::core::columns::{ListColumn, ValueStyle, json_name, stand_in, title_column};
-use crate::console::core::names::NameBook;
 use crate::console::view::words;
 use crate::memory::{Entity, Row};
 use crate::ui::{Look, SafeText, StyleRole, TextLine, chart};
@@ -29,7 +29,7 @@ pub fn width(row: &Row, column: &ListColumn, names: &NameBook) -> usize {
             2 + text(value) + if row.get("rating").is_i64() { 2 } else { 0 }
         }
         (Value::String(_), ValueStyle::State) => 2 + text(value),
-        (Value::Number(_), ValueStyle::Score) => 5,
+        (Value::Number(_), ValueStyle::Score) => value.as_f64().map_or(0, |score| words::score(score).width()),
         (Value::Number(_), ValueStyle::Share) => BAR + 5,
         (Value::Bool(yes), ValueStyle::Flag) => {
             if *yes {
@@ -111,7 +111,6 @@ fn is_held(row: &Row, names: &NameBook) -> bool {
     row.entity == Entity::Subject && names.is_held(row.id()) == Some(true)
 }
 
-/// Whether a column holds the kind of a feedback.
 fn is_feedback(row: &Row, column: &ListColumn) -> bool {
     row.entity == Entity::Feedback && column.column == "kind"
 }

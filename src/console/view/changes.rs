@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use crate::change::plan::{Change, Counts, SHOWN};
+use crate::console::core::NameBook;
 use crate::console::core::change::columns;
 use crate::console::core::columns::{json_name, title_column};
-use crate::console::core::names::{NameBook, named_entity};
+use crate::console::core::names::named_entity;
 use crate::console::view::told::told;
 use crate::console::view::words;
 use crate::memory::{Entity, ValueKind};
@@ -19,7 +20,6 @@ const DIGEST: usize = 13;
 const LONGEST: usize = 2_000;
 
 /// `agent_feedback: 1 updated, episodes: 1 updated`, a pair for each table.
-#[must_use]
 pub fn count_lines(counts: &Counts, width: usize, look: &Look) -> Vec<TextLine> {
     let pairs: Vec<NamedValue> = counts
         .iter()
@@ -43,7 +43,6 @@ fn verb_words(verb: &str, rows: usize) -> SafeText {
 }
 
 /// Rows before and after; `total` is the number of all changes.
-#[must_use]
 pub fn change_lines(changes: &[Change], total: usize, names: &NameBook, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = Vec::new();
     for change in changes.iter().take(SHOWN) {
@@ -163,7 +162,6 @@ fn column_lines(
 }
 
 /// Sentences as a list, wrapped, each with a bullet.
-#[must_use]
 pub fn sentences(texts: &[String], role: StyleRole, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = Vec::new();
     for text in texts {
@@ -184,7 +182,6 @@ pub fn sentences(texts: &[String], role: StyleRole, width: usize, look: &Look) -
 }
 
 /// Whether a line of a migration repeats what is shown above its statements.
-#[must_use]
 pub fn is_told(line: &str) -> bool {
     line.starts_with("-- effect:") || line.starts_with("-- lock risk:")
 }

@@ -5,9 +5,8 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use super::Drawn;
 use super::keys::input_line;
 use crate::change::plan::ChangeDanger;
-use crate::console::core::ClickTarget;
-use crate::console::core::gate::ConfirmGate;
 use crate::console::core::key::CONFIRM;
+use crate::console::core::{ClickTarget, ConfirmGate};
 use crate::ui::chrome::hint_line;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{HintKind, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
@@ -17,15 +16,12 @@ const WIDTH: u16 = 104;
 
 /// A dialog with a gate at its foot.
 pub struct Dialog<'a> {
-    /// Subject of the dialog.
     pub title: SafeText,
     /// After the title.
     pub note: TextLine,
     /// Verb for the effect of confirming.
     pub verb: &'static str,
-    /// Gate that confirms the dialog.
     pub gate: &'a ConfirmGate,
-    /// Other keys.
     pub hints: Vec<KeyHint>,
     /// First line shown.
     pub scroll: usize,

@@ -6,8 +6,8 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::Value;
 
 use crate::console::core::columns::{ValueStyle, list_columns};
-use crate::console::core::names::{NameBook, named_entity};
-use crate::console::core::{ClickTarget, Destination};
+use crate::console::core::names::named_entity;
+use crate::console::core::{ClickTarget, Destination, NameBook};
 use crate::console::view::Drawn;
 use crate::console::view::words;
 use crate::memory::{Entity, Row, ValueKind};
@@ -18,10 +18,8 @@ const TEXT_LIMIT: usize = 20_000;
 /// Most lines of one JSON value in a document.
 const JSON_LINES: usize = 3_000;
 
-/// A line of a document.
 #[derive(Debug, Clone)]
 enum DocumentLine {
-    /// Text.
     Line(TextLine),
     /// A row of the picture with that number.
     Picture(usize, u16),
@@ -38,7 +36,6 @@ pub struct DocumentView {
 }
 
 impl DocumentView {
-    /// Lines in all.
     pub fn len(&self) -> usize {
         self.pieces.len()
     }
@@ -160,12 +157,10 @@ impl<'l> DocumentWriter<'l> {
         self.document
     }
 
-    /// Adds a line unchanged.
     pub fn line(&mut self, line: TextLine) {
         self.document.pieces.push(DocumentLine::Line(line));
     }
 
-    /// Adds a line in one role.
     pub fn text(&mut self, text: impl Into<SafeText>, role: StyleRole) {
         self.line(TextLine::of(text, role));
     }
@@ -204,7 +199,6 @@ impl<'l> DocumentWriter<'l> {
         self.line(section.line(self.width, self.look));
     }
 
-    /// Names with their values.
     pub fn pairs(&mut self, pairs: &[NamedValue]) {
         for line in key_values(pairs, self.width, self.look) {
             self.line(line);
@@ -305,7 +299,6 @@ impl<'l> DocumentWriter<'l> {
     }
 }
 
-/// Whether a column holds an outcome or a state.
 fn is_state(entity: Entity, column: &str) -> bool {
     list_columns(entity).iter().any(|c| c.column == column && c.show == ValueStyle::State)
 }

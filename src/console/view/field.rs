@@ -3,7 +3,7 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use crate::console::core::context::Context;
+use crate::console::core::Context;
 use crate::console::core::text::TextField;
 use crate::ui::chrome::hint_line;
 use crate::ui::table::scrollbar;

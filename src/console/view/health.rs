@@ -1,6 +1,6 @@
 //! Words for findings.
 
-use crate::console::core::health::Health;
+use crate::console::core::Health;
 use crate::memory::findings::Severity;
 use crate::memory::{Entity, agreeing};
 use crate::ui::{SafeText, StyleRole, figures};
@@ -19,7 +19,6 @@ pub(in crate::console) fn count(health: &Health, kind: &str, count: u64) -> Safe
     SafeText::join(&[figures::count(count), more.into()], "")
 }
 
-/// Describes the progress of the health check.
 pub(in crate::console) fn progress(health: &Health) -> SafeText {
     match (health.done, health.read) {
         (true, Some((rows, _))) if !health.left.is_empty() => {

@@ -15,7 +15,6 @@ impl Hits {
     }
 
     /// Finds the click target at a position.
-    #[must_use]
     pub fn at(&self, x: u16, y: u16) -> Option<&ClickTarget> {
         self.0.iter().rev().find(|(area, _)| area.contains(Position { x, y })).map(|(_, target)| target)
     }

@@ -4,10 +4,8 @@ use std::cell::RefCell;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::command::{CommandId, command};
-use crate::console::core::context::Context;
-use crate::console::core::input::Input;
-use crate::console::core::key_map::KeyMap;
+use crate::console::core::command::command;
+use crate::console::core::{CommandId, Context, Input, KeyMap};
 use crate::ui::{KeyHint, Look, SafeText, StyleRole, look as lay};
 
 /// A key as shown: arrows as signs.
@@ -22,7 +20,6 @@ pub fn key_name(key: &str, look: &Look) -> SafeText {
     }
 }
 
-/// The first key of a command.
 pub fn key_of(cx: &Context, id: CommandId) -> SafeText {
     SafeText::from(cx.key(id).unwrap_or("by the palette"))
 }
@@ -44,7 +41,6 @@ pub fn in_keys<R>(keys: &KeyMap, draw: impl FnOnce() -> R) -> R {
 }
 
 /// The first key of a command in the current drawing; the palette if it has none.
-#[must_use]
 pub fn drawn_key(id: CommandId) -> String {
     let key = |keys: &KeyMap| command(id).and_then(|command| keys.keys(command).next().map(str::to_owned));
     KEYS.with_borrow(key).unwrap_or_else(|| "the palette".to_owned())

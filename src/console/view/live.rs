@@ -1,7 +1,7 @@
 //! Count of rows that others wrote meanwhile, beside the heading of their list.
 
-use crate::console::core::context::Context;
-use crate::console::core::live::{COUNTED, LiveTail};
+use crate::console::core::live::COUNTED;
+use crate::console::core::{Context, LiveTail};
 use crate::ui::{Look, SafeText, StyleRole, TextLine};
 
 /// Builds the note on new rows, and on whether the list follows them; no list does while the database cannot be read.

@@ -21,7 +21,15 @@ pub mod words;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
+pub(in crate::console) use changes::{change_lines, count_lines, sentences};
+pub(in crate::console) use dialog::Dialog;
+pub(in crate::console) use document::DocumentWriter;
 pub use hits::Hits;
+pub(in crate::console) use keys::{drawn_key, hint_of, input_line, key_name, key_of};
+pub(in crate::console) use panel_list::PanelList;
+pub(in crate::console) use panes::{draw_detail_lines, failure_card, fetched_card, halves};
+pub(in crate::console) use sheet::Sheet;
+pub(in crate::console) use told::told;
 
 use super::core::message::Measures;
 use crate::ui::Look;

@@ -6,9 +6,7 @@ use crate::console::core::ClickTarget;
 use crate::console::view::Drawn;
 use crate::ui::{Card, Extent, Look, TableBody, TableColumn, TableRow, TableView, Total};
 
-/// List to be drawn in a panel.
 pub(in crate::console) struct PanelList<'a> {
-    /// Columns of the list.
     pub columns: &'a [TableColumn],
     /// Number of rows to show.
     pub count: usize,
@@ -16,15 +14,18 @@ pub(in crate::console) struct PanelList<'a> {
     pub more: bool,
     /// Total number of rows, if known.
     pub total: Total,
-    /// Position of the selected row.
     pub selected: usize,
-    /// Whether the list has the focus.
     pub focused: bool,
     /// Card shown instead of rows, if any.
     pub card: Option<Card>,
 }
 
-impl PanelList<'_> {
+impl<'a> PanelList<'a> {
+    /// A list of `count` rows, all of them read, that has the focus.
+    pub fn of(columns: &'a [TableColumn], count: usize, selected: usize, card: Option<Card>) -> Self {
+        PanelList { columns, count, more: false, total: Total::Exact(count as u64), selected, focused: true, card }
+    }
+
     /// Draws it; `row` gives the one at a position.
     pub fn draw(
         self,

@@ -3,24 +3,23 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::Drawn;
-use crate::console::core::command::CommandId;
-use crate::console::core::context::Context;
-use crate::console::core::fetched::Fetched;
-use crate::console::core::{ClickTarget, RequestFailure};
+use crate::console::core::{ClickTarget, CommandId, Context, Fetched, RequestFailure};
 use crate::console::view::keys::hint_of;
 use crate::console::view::told::told;
 use crate::ui::scroll::LineWindow;
-use crate::ui::{Card, CardTone, Look, SafeText, TextLine};
+use crate::ui::{Card, CardTone, Look, SafeText, TextLine, look as lay};
 
-/// A list and its detail: side by side if there is room, else one above the other.
+/// A list and its detail: side by side if there is room, else one above the other. Side by side, the list drops no
+/// column that it shows in narrower windows.
 pub(in crate::console) fn halves(body: Rect, look: &Look) -> (Rect, Rect) {
     const BESIDE: u16 = 120;
+    const LIST: u16 = 70;
     if look.is_beside(body.width, BESIDE) {
-        let width = body.width / 2;
-        (Rect { width, ..body }, Rect { x: body.x + width, width: body.width - width, ..body })
+        let width = (body.width / 2).max(LIST);
+        lay::side_by_side(body, width)
     } else {
         let height = body.height / 2;
-        (Rect { height, ..body }, Rect { y: body.y + height, height: body.height - height, ..body })
+        lay::stacked(body, height)
     }
 }
 

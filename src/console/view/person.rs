@@ -2,7 +2,7 @@
 
 use crate::change::plan::Counts;
 use crate::change::plan::erasure::{MentionWords, Preview};
-use crate::console::core::command::{CommandAsk, CommandId};
+use crate::console::core::{CommandAsk, CommandId};
 use crate::console::view::changes::sentences;
 use crate::console::view::keys::drawn_key;
 use crate::console::view::tally::tally;
@@ -95,8 +95,7 @@ pub fn who(preview: &Preview, most: usize, width: usize, look: &Look) -> Vec<Tex
         }
     }
     if !preview.near.is_empty() {
-        lines.push(TextLine::default());
-        lines.push(Section::new("other people with similar names: not erased").line(width, look));
+        Section::new("other people with similar names: not erased").add_to(&mut lines, width, look);
         lines.extend(preview.near.iter().map(|(id, name)| {
             TextLine::of(look.pad(&SafeText::limited(id, 38), 40, Align::Left), StyleRole::Muted)
                 .with(SafeText::limited(name, 80), StyleRole::Text)

@@ -2,7 +2,8 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::ui::{Look, NamedValue, SafeText, Section, StyleRole, TextLine, key_values, look as lay};
+use super::Drawn;
+use crate::ui::{Look, NamedValue, SafeText, Section, StyleRole, TextLine, key_values, look as lay, table};
 
 type Draw<'a> = Box<dyn Fn(Rect, &mut Buffer, &Look) + 'a>;
 
@@ -24,22 +25,18 @@ impl<'a> Sheet<'a> {
         Sheet { pieces: Vec::new(), width, look }
     }
 
-    /// Columns.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Returns the look of the sheet.
     pub fn look(&self) -> &'a Look {
         self.look
     }
 
-    /// A line.
     pub fn line(&mut self, line: TextLine) {
         self.pieces.push(SheetPiece::Line(line));
     }
 
-    /// Lines.
     pub fn lines(&mut self, lines: impl IntoIterator<Item = TextLine>) {
         self.pieces.extend(lines.into_iter().map(SheetPiece::Line));
     }
@@ -59,7 +56,6 @@ impl<'a> Sheet<'a> {
         self.lines(rows);
     }
 
-    /// Names and values.
     pub fn pairs(&mut self, pairs: &[NamedValue]) {
         let lines = key_values(pairs, self.width, self.look);
         self.lines(lines);
@@ -70,8 +66,7 @@ impl<'a> Sheet<'a> {
         self.pieces.push(SheetPiece::Chart(height, Box::new(draw)));
     }
 
-    /// Rows in all.
-    pub fn height(&self) -> usize {
+    fn height(&self) -> usize {
         let of = |piece: &SheetPiece<'_>| match piece {
             SheetPiece::Line(_) => 1,
             SheetPiece::Chart(height, _) => usize::from(*height),
@@ -79,8 +74,26 @@ impl<'a> Sheet<'a> {
         self.pieces.iter().map(of).sum()
     }
 
+    /// Draws the window that begins `scroll` rows below the top, with a scrollbar beside it if not everything fits, and
+    /// records the scroll range; `reads` if the sheet has the focus.
+    pub fn show(&self, area: Rect, scroll: usize, reads: bool, buf: &mut Buffer, drawn: &mut Drawn) {
+        let (height, rows) = (self.height(), usize::from(area.height));
+        let above = scroll.min(height.saturating_sub(rows));
+        self.render(area, buf, above);
+        drawn.measures.detail_rows = rows;
+        drawn.measures.detail_lines = height;
+        if reads {
+            // A page is the height of the focused pane.
+            drawn.measures.list_rows = rows;
+        }
+        if height > rows {
+            let bar = Rect { x: area.right() + 1, width: 1, ..area };
+            table::scrollbar(above as u64, rows as u64, height as u64, bar, buf, self.look);
+        }
+    }
+
     /// Draws the window that begins `above` rows below the top.
-    pub fn render(&self, area: Rect, buf: &mut Buffer, above: usize) {
+    fn render(&self, area: Rect, buf: &mut Buffer, above: usize) {
         let mut top = 0_usize;
         for piece in &self.pieces {
             let height = match piece {

@@ -52,7 +52,6 @@ pub fn tree(root: &str, branches: &[Branch], width: usize, look: &Look) -> Vec<T
     tally(&rows, width, look)
 }
 
-/// The lines that lead to a branch.
 fn stem(branches: &[Branch], at: usize, look: &Look) -> SafeText {
     let g = look.glyphs;
     let depth = branches[at].depth;

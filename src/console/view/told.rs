@@ -1,7 +1,7 @@
 //! Messages from lower layers as shown in the console: times by the zone's clock, and keys in place of options.
 
 use crate::change::plan::erasure::Mentions;
-use crate::console::core::command::CommandId;
+use crate::console::core::CommandId;
 use crate::console::screens::erase::messages::EraseChoice;
 use crate::console::screens::recall::messages::RecallCommand;
 use crate::console::view::keys::drawn_key;
@@ -43,7 +43,6 @@ const SPELLED: [(&str, &str, &[CommandId]); 16] = [
 ];
 
 /// A message as shown.
-#[must_use]
 pub fn told(text: &str) -> String {
     let spelled = |text: String, (option, words, keys): &(&str, &str, &[CommandId])| {
         if !text.contains(option) {

@@ -3,8 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::console::core::columns::row_name;
-use crate::console::core::what_if::RecallAhead;
+use crate::console::core::{RecallAhead, row_name};
 use crate::console::view::changes::sentences;
 use crate::memory::agreeing;
 use crate::recall::what_if::{PlaceMove, WhatIf};
@@ -19,7 +18,6 @@ const RESCORED: usize = 6;
 /// Least columns for a row's name to be useful.
 const NAME: usize = 16;
 
-/// The section.
 pub fn lines(ahead: &RecallAhead, width: usize, look: &Look) -> Vec<TextLine> {
     let mut lines = vec![TextLine::default(), Section::new("Recall would change").line(width, look)];
     if ahead.waiting.is_some() {

@@ -42,7 +42,6 @@ fn local(text: &str) -> Option<String> {
 }
 
 /// `2026-02-04 10:00` of a canonical time; `seconds` adds them.
-#[must_use]
 pub fn time(text: &str, seconds: bool) -> SafeText {
     let end = if seconds { 19 } else { 16 };
     let local = local(text);
@@ -54,13 +53,11 @@ pub fn time(text: &str, seconds: bool) -> SafeText {
 }
 
 /// A moment named in a text: `2026-02-04 10:00`, with seconds unless they are zero.
-#[must_use]
 pub fn moment(text: &str) -> SafeText {
     time(text, text.get(17..19).is_some_and(|seconds| seconds != "00"))
 }
 
 /// A sentence with its canonical times as [`moment`] spells them.
-#[must_use]
 pub fn with_moments(text: &str) -> String {
     let mut told = String::with_capacity(text.len());
     let mut rest = text;
@@ -85,7 +82,6 @@ fn next_moment(text: &str) -> Option<usize> {
 }
 
 /// `02-04 10:00` of a canonical time; of another year than this one the day, `2025-02-04`.
-#[must_use]
 pub fn short_time(text: &str) -> SafeText {
     let shown = local(text).unwrap_or_else(|| text.to_owned());
     match (short_day(&shown), shown.get(11..16)) {
@@ -103,7 +99,6 @@ fn short_day(local: &str) -> Option<&str> {
 }
 
 /// Formats the age of a canonical time: `now`, `5m`, `3h`, `12d`; the day if it is longer ago or in the future.
-#[must_use]
 pub fn age(text: &str, now: DateTime<Utc>) -> SafeText {
     const MINUTE: i64 = 60;
     const DAY: i64 = 86_400;
@@ -122,7 +117,6 @@ pub fn age(text: &str, now: DateTime<Utc>) -> SafeText {
 }
 
 /// A name within the room. If it must be cut, the words shared with the name before it are removed first.
-#[must_use]
 pub fn told_apart(name: &str, before: Option<&str>, room: usize, look: &Look) -> SafeText {
     const LONGEST: usize = 200;
     let whole = SafeText::limited(name, LONGEST);
@@ -143,7 +137,6 @@ pub fn told_apart(name: &str, before: Option<&str>, room: usize, look: &Look) ->
 }
 
 /// Returns the style role of a state: the word carries the meaning, the glyph and the colour only help.
-#[must_use]
 pub fn state_role(word: &str) -> StyleRole {
     match word {
         "success" | "active" | "confirmed" | "thumbs_up" | "submit" | "submitted" | "completed" | "approved" => {
@@ -157,7 +150,6 @@ pub fn state_role(word: &str) -> StyleRole {
 }
 
 /// A state: its sign and its word.
-#[must_use]
 pub fn state(word: &str, look: &Look) -> TextLine {
     let g = look.glyphs;
     let role = state_role(word);
@@ -172,7 +164,6 @@ pub fn state(word: &str, look: &Look) -> TextLine {
 }
 
 /// Feedback in a few columns: its kind, and the value of a rating.
-#[must_use]
 pub fn feedback(row: &Row, look: &Look) -> TextLine {
     let kind = row.text("kind").unwrap_or("no kind");
     let line = state(kind, look);
@@ -183,7 +174,6 @@ pub fn feedback(row: &Row, look: &Look) -> TextLine {
 }
 
 /// A number: integers with thousands separators, others with two decimals.
-#[must_use]
 pub fn number(value: &Value) -> Option<SafeText> {
     if let Some(whole) = value.as_i64() {
         let digits = figures::count(whole.unsigned_abs());
@@ -193,14 +183,12 @@ pub fn number(value: &Value) -> Option<SafeText> {
 }
 
 /// A number beside its name: integers with thousands separators, others as in [`figures::real`].
-#[must_use]
 pub fn amount(value: &Value) -> SafeText {
     let whole = || number(value).unwrap_or_default();
     value.as_f64().filter(|_| value.is_f64()).map_or_else(whole, |real| figures::real(real).into())
 }
 
 /// A score in -1..1, with its sign.
-#[must_use]
 pub fn score(value: f64) -> TextLine {
     let role = if value > 0.0 {
         StyleRole::Good
@@ -213,7 +201,6 @@ pub fn score(value: f64) -> TextLine {
 }
 
 /// A count with its precision: `about 1,000,000`.
-#[must_use]
 pub fn count(count: u64, kind: CountKind) -> SafeText {
     match kind {
         CountKind::Exact => figures::count(count),
@@ -222,7 +209,6 @@ pub fn count(count: u64, kind: CountKind) -> SafeText {
 }
 
 /// A value on one line in readable form, cut to the width: `name: value, name: value`.
-#[must_use]
 pub fn one_line(value: &Value, width: usize) -> SafeText {
     match value {
         Value::Null => SafeText::default(),
@@ -232,7 +218,6 @@ pub fn one_line(value: &Value, width: usize) -> SafeText {
 }
 
 /// JSON on one line, unchanged but cut to the width.
-#[must_use]
 pub fn as_stored(value: &Value, width: usize) -> SafeText {
     match value {
         Value::Array(_) | Value::Object(_) => SafeText::limited(&value.to_string(), width),

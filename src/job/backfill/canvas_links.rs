@@ -3,25 +3,24 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::naming::{NamingEpisodes, ReadOnce};
 use super::sources::{ERASED, RevisedRows, SourcePlace, note, spare, unusual, usual_or, with_owner, writable};
 use crate::change::suppress::Erased;
 use crate::change::{ChangeDanger, ChangeError, Draft};
 use crate::job::{BatchAsk, Job, JobBatch};
 use crate::layout::BoundSource;
-use crate::memory::digest::{Digest, digest, wide_digest};
-use crate::memory::packed::id_table::IdTable;
+use crate::memory::digest::{Digest, wide_digest};
 use crate::memory::session_links::{CanvasEventTime, SessionSpans, SpannedEpisode, user_of};
 use crate::memory::{Entity, Row};
 use crate::store::Store;
 use crate::store::encode::table_of;
 use crate::store::fetched::FetchedValue;
-use crate::store::scratch::sorter;
 use crate::store::stored::TableName;
 use crate::store::walk::{NarrowCondition, RowWalk, WalkedPart, WalkedRow};
 
@@ -33,8 +32,9 @@ const LISTED: [&str; 2] = ["canvas_ids", "canvas_action_count"];
 #[derive(Default)]
 struct CanvasLinks {
     kept: Mutex<Kept>,
-    /// The events listed when the run began, also by episodes of other sessions.
-    listed: Mutex<Option<Arc<IdTable<1>>>>,
+    /// The events listed when the run began, also by episodes of other sessions. Those that episodes of a session list
+    /// meanwhile are looked up again with the session.
+    listed: ReadOnce<NamingEpisodes>,
 }
 
 /// Most events of several sessions in memory, and most back-links to several episodes that a batch sets.
@@ -203,7 +203,7 @@ impl CanvasLinks {
         let place = SourcePlace::read(ask.place);
         let mut draft = Draft::batch(store, ask.own, "backfill.canvas-links", ChangeDanger::Guarded);
         let Some(source) = sources.get(place.source).copied() else {
-            return Ok(JobBatch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
+            return Ok(JobBatch { plan: draft.seal_batch(), next: None, seen: 0, bad: Vec::new() });
         };
         let mut lists = RevisedRows::new(store, source, &LISTED).await?;
         let mut backs = Vec::new();
@@ -216,7 +216,8 @@ impl CanvasLinks {
         let WalkedPart { rows: mut found, mut is_full } =
             store.walks().walk(&wanted, place.after.as_ref(), ask.size).await?;
         let of_events: Vec<(&BoundSource, &[String])> = backs.iter().map(|(s, b)| (*s, &b.stored[..])).collect();
-        let listed = self.listed(store, ask.place.is_null()).await?;
+        self.listed.begin(ask.place);
+        let listed = self.listed.get(NamingEpisodes::of_events(store)).await?;
         let reading = Reading { store, source, events: &of_events, erased: erased.as_ref(), listed: &listed };
         let up_to = serde_json::from_value(ask.place["linked"].clone()).ok();
         let part = LinkedPart { up_to, is_dry: ask.dry };
@@ -271,26 +272,7 @@ impl CanvasLinks {
         lists.push(&mut draft);
         spare(&mut draft, ERASED, spared);
         self.keep(next.clone(), sessions);
-        Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen, bad: Vec::new() })
-    }
-
-    /// The events listed by any episode, read once in a run: those that episodes of a session list meanwhile are looked up
-    /// again with the session.
-    async fn listed(&self, store: &Store, is_first: bool) -> Result<Arc<IdTable<1>>, ChangeError> {
-        let known = self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(known) = known.filter(|_| !is_first) {
-            return Ok(known);
-        }
-        let mut ids = sorter();
-        for source in store.sources_of(Entity::Episode)?.into_iter().filter(|s| !s.column("canvas_ids").is_empty()) {
-            let narrow = vec![NarrowCondition::Present("canvas_ids")];
-            let walk = RowWalk { source, columns: &["id", "canvas_ids"], stored: &[], narrow };
-            let add = |found: WalkedRow| found.row.list("canvas_ids").into_iter().for_each(|id| ids.add([digest(id)]));
-            store.walks().walk_each(&walk, add).await?;
-        }
-        let listed = Arc::new(IdTable::of(ids, |_, _| {})?);
-        *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&listed));
-        Ok(listed)
+        Ok(JobBatch { plan: draft.seal_batch(), next, seen, bad: Vec::new() })
     }
 
     /// The sessions kept by the previous batch for one that begins at a position.
@@ -314,7 +296,7 @@ struct Reading<'r> {
     events: &'r [(&'r BoundSource, &'r [String])],
     erased: Option<&'r Erased<'r>>,
     /// The events that any episode listed when the run began.
-    listed: &'r IdTable<1>,
+    listed: &'r NamingEpisodes,
 }
 
 impl Reading<'_> {
@@ -452,8 +434,8 @@ struct SessionEpisodes {
 
 impl SessionEpisodes {
     /// No episode yet.
-    fn with(events: Option<&Vec<Event>>, listed: &IdTable<1>) -> Self {
-        let unlisted = events.into_iter().flatten().filter(|event| listed.get(&event.id).is_none());
+    fn with(events: Option<&Vec<Event>>, listed: &NamingEpisodes) -> Self {
+        let unlisted = events.into_iter().flatten().filter(|event| !listed.has(&event.id));
         let unlisted = unlisted.map(|event| wide_digest(&event.id)).collect();
         SessionEpisodes { episodes: Vec::new(), unlisted }
     }

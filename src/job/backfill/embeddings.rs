@@ -198,7 +198,7 @@ impl Embeddings {
         let mut draft = Draft::batch(store, ask.own, "backfill.embeddings", ChangeDanger::Guarded);
         draft.undo_reason = self.undo_reason();
         let Some(kept) = all.get(place.source) else {
-            return Ok(JobBatch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
+            return Ok(JobBatch { plan: draft.seal_batch(), next: None, seen: 0, bad: Vec::new() });
         };
         let sizes = self.sizes.get_or_try_init(|| self.look_around(store, &all)).await?;
         let size = sizes.get(place.source).copied().flatten();
@@ -251,7 +251,7 @@ impl Embeddings {
         counted.note(&mut draft, lacking.len());
         draft.facts.insert("model".to_owned(), Value::from(self.endpoint.model.clone()));
         kept.push(&mut draft, &lacking, &vectors)?;
-        Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen: looked_at, bad: Vec::new() })
+        Ok(JobBatch { plan: draft.seal_batch(), next, seen: looked_at, bad: Vec::new() })
     }
 
     /// The dimension of the vectors of each source, after checking which model made them.

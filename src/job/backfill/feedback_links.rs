@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
+use super::naming::{ASKED, NamingEpisodes, ReadOnce};
 use super::sources::{ERASED, RevisedRows, SourcePlace, note, spare, unusual, usual_or, with_owner, writable};
 use crate::change::suppress::Erased;
 use crate::change::{ChangeDanger, ChangeError, Draft};
@@ -27,13 +28,17 @@ const SAID: [&str; 8] = ["id", "execution_id", "user_id", "episode_id", "kind", 
 const TOGETHER: usize = 100;
 const LISTED: [&str; 2] = ["feedback_ids", "feedback_score"];
 
-struct FeedbackLinks;
+#[derive(Default)]
+struct FeedbackLinks {
+    /// The episodes of each execution when the run reached their source.
+    naming: ReadOnce<NamingEpisodes>,
+}
 
 /// The backfill, if the database can store the links.
 pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
     episodes(store)?;
     given(store)?;
-    Ok(Box::new(FeedbackLinks))
+    Ok(Box::new(FeedbackLinks::default()))
 }
 
 fn episodes(store: &Store) -> Result<Vec<&BoundSource>, ChangeError> {
@@ -70,7 +75,7 @@ impl Job for FeedbackLinks {
     }
 
     fn batch<'a>(&'a self, ask: BatchAsk<'a>) -> BoxFuture<'a, Result<JobBatch, ChangeError>> {
-        Box::pin(batch(ask))
+        Box::pin(batch(ask, &self.naming))
     }
 
     fn effects(&self) -> Vec<String> {
@@ -97,13 +102,14 @@ fn executions_of(row: &Row) -> impl Iterator<Item = &str> {
     row.list("execution_ids").into_iter().filter(|id| !id.trim().is_empty())
 }
 
-async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
+async fn batch(ask: BatchAsk<'_>, naming: &ReadOnce<NamingEpisodes>) -> Result<JobBatch, ChangeError> {
     let store = ask.store;
     let sources = episodes(store)?;
     let place = SourcePlace::read(ask.place);
+    naming.begin(&ask.place["after"]);
     let mut draft = Draft::batch(store, ask.own, "backfill.feedback-links", ChangeDanger::Guarded);
     let Some(source) = sources.get(place.source).copied() else {
-        return Ok(JobBatch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
+        return Ok(JobBatch { plan: draft.seal_batch(), next: None, seen: 0, bad: Vec::new() });
     };
     let mut lists = RevisedRows::new(store, source, &LISTED).await?;
     let erased = Erased::of(store).await?;
@@ -124,7 +130,7 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
         let mut backs = RevisedRows::new(store, of_said, &["episode_id"]).await?;
         let columns = with_owner(&SAID, erased.as_ref());
         let said = said(store, of_said, &columns, &executions, &backs.stored, &owned).await?;
-        let owners = owners(store, source, &executions, &said, &open).await?;
+        let owners = owners((store, naming), source, &executions, &said, &open).await?;
         for (said, owner) in said.into_iter().zip(owners) {
             let Some(episode) = owner else { continue };
             if said.is_erased {
@@ -161,7 +167,7 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     }
     lists.push(&mut draft);
     spare(&mut draft, ERASED, spared);
-    Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
+    Ok(JobBatch { plan: draft.seal_batch(), next, seen: found.len(), bad: Vec::new() })
 }
 
 /// The list and the score of an episode that has some feedback already, with more of it. A score that is not the mean of what
@@ -243,13 +249,24 @@ async fn said(
 
 /// The open episode for each feedback row, if any.
 async fn owners<'f>(
-    store: &Store,
+    (store, naming): (&Store, &ReadOnce<NamingEpisodes>),
     source: &BoundSource,
     executions: &[String],
     said: &[Said],
     open: &HashMap<&'f str, &WalkedRow>,
 ) -> Result<Vec<Option<&'f str>>, ChangeError> {
-    let runs = Runs::read(store, source, executions, said).await?;
+    if said.is_empty() {
+        return Ok(Vec::new());
+    }
+    let with_feedback = said.chunk_by(|a, b| a.execution == b.execution);
+    let executions_named: HashSet<&str> = with_feedback.map(|said| executions[said[0].execution].as_str()).collect();
+    let naming = naming.get(NamingEpisodes::read(store, &[source], "execution_ids")).await?;
+    let mut ids = naming.of(executions_named.iter().copied())?;
+    let is_named = |f: &&&WalkedRow| executions_of(&f.row).any(|name| executions_named.contains(name));
+    ids.extend(open.values().filter(is_named).map(|f| f.row.id().to_owned()));
+    ids.sort_unstable();
+    ids.dedup();
+    let runs = Runs::read(store, source, &executions_named, &ids, said).await?;
     let mut owners = Vec::with_capacity(said.len());
     for said in said.chunk_by(|a, b| a.execution == b.execution) {
         let run = runs.of(&executions[said[0].execution]);
@@ -273,34 +290,32 @@ impl<'s> Runs<'s> {
     async fn read(
         store: &Store,
         source: &BoundSource,
-        executions: &'s [String],
+        executions: &HashSet<&'s str>,
+        ids: &[String],
         said: &'s [Said],
     ) -> Result<Runs<'s>, ChangeError> {
         let mut runs = Runs { episodes: Vec::new(), of: HashMap::new(), listing: HashMap::new() };
-        if said.is_empty() {
-            return Ok(runs);
+        let of_feedback: HashSet<&'s str> = said.iter().map(|said| &*said.id).collect();
+        for part in ids.chunks(ASKED) {
+            let narrow = vec![NarrowCondition::OneOf("id", part)];
+            let walk = RowWalk { source, columns: &EPISODE, stored: &[], narrow };
+            store.walks().walk_each(&walk, |found| runs.add(&found.row, executions, &of_feedback)).await?;
         }
-        let ids: HashSet<&'s str> = said.iter().map(|said| &*said.id).collect();
-        let groups = said.chunk_by(|a, b| a.execution == b.execution);
-        let named: Vec<String> = groups.map(|said| executions[said[0].execution].clone()).collect();
-        let asked = named.iter().filter_map(|name| executions.binary_search(name).ok());
-        let executions: HashSet<&'s str> = asked.map(|at| executions[at].as_str()).collect();
-        let narrow = vec![NarrowCondition::Names("execution_ids", &named)];
-        let take = |found: WalkedRow| {
-            let (row, place) = (found.row, runs.episodes.len());
-            for execution in row.list("execution_ids").into_iter().filter_map(|id| executions.get(id)) {
-                let of = runs.of.entry(execution).or_default();
-                if of.last() != Some(&place) {
-                    of.push(place);
-                }
-            }
-            for id in row.list("feedback_ids").into_iter().filter_map(|id| ids.get(id)) {
-                runs.listing.entry(id).or_default().push(place);
-            }
-            runs.episodes.push(SpannedEpisode::of(&row));
-        };
-        store.walks().walk_each(&RowWalk { source, columns: &EPISODE, stored: &[], narrow }, take).await?;
         Ok(runs)
+    }
+
+    fn add(&mut self, row: &Row, executions: &HashSet<&'s str>, of_feedback: &HashSet<&'s str>) {
+        let place = self.episodes.len();
+        for execution in row.list("execution_ids").into_iter().filter_map(|id| executions.get(id)) {
+            let of = self.of.entry(execution).or_default();
+            if of.last() != Some(&place) {
+                of.push(place);
+            }
+        }
+        for id in row.list("feedback_ids").into_iter().filter_map(|id| of_feedback.get(id)) {
+            self.listing.entry(id).or_default().push(place);
+        }
+        self.episodes.push(SpannedEpisode::of(row));
     }
 
     fn of(&self, execution: &str) -> ExecutionRun<'_> {

@@ -9,6 +9,7 @@ use serde::Serializer as _;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::naming::{NamingEpisodes, ReadOnce};
 use super::sources::{ERASED, SourcePlace, spare, writable};
 use crate::change::suppress::Erased;
 use crate::change::{ChangeDanger, ChangeError, Draft, now};
@@ -26,24 +27,8 @@ use crate::store::stored::{Mutation, TableName};
 
 /// Columns of an episode that come from a run.
 const EPISODE: [&str; 18] = [
-    "id",
-    "agent_id",
-    "user_id",
-    "execution_ids",
-    "title",
-    "workflow_name",
-    "status",
-    "outcome",
-    "started_at",
-    "ended_at",
-    "duration_seconds",
-    "observation",
-    "thoughts",
-    "actions",
-    "result",
-    "success",
-    "insight",
-    "parent_id",
+    "id", "agent_id", "user_id", "execution_ids", "title", "workflow_name", "status", "outcome", "started_at",
+    "ended_at", "duration_seconds", "observation", "thoughts", "actions", "result", "success", "insight", "parent_id",
 ];
 
 /// Columns of an event that stores an episode back.
@@ -51,28 +36,21 @@ const EVENT: [&str; 6] = ["id", "run_id", "sequence", "kind", "data", "created_a
 
 /// Columns of a derived episode that are stored back, and its owner.
 const STORED_BACK: [&str; 13] = [
-    "id",
-    "user_id",
-    "workflow_name",
-    "status",
-    "started_at",
-    "ended_at",
-    "duration_seconds",
-    "observation",
-    "thoughts",
-    "result",
-    "success",
-    "insight",
-    "parent_id",
+    "id", "user_id", "workflow_name", "status", "started_at", "ended_at", "duration_seconds", "observation",
+    "thoughts", "result", "success", "insight", "parent_id",
 ];
 
-struct FromEvents;
+#[derive(Default)]
+struct FromEvents {
+    /// The episodes that named each run when the job began.
+    naming: ReadOnce<NamingEpisodes>,
+}
 
 /// The backfill, if there are workflow events and a place for episodes.
 pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
     events(store)?;
     target(store)?;
-    Ok(Box::new(FromEvents))
+    Ok(Box::new(FromEvents::default()))
 }
 
 fn events(store: &Store) -> Result<&BoundSource, ChangeError> {
@@ -120,7 +98,7 @@ impl Job for FromEvents {
     }
 
     fn batch<'a>(&'a self, ask: BatchAsk<'a>) -> BoxFuture<'a, Result<JobBatch, ChangeError>> {
-        Box::pin(batch(ask))
+        Box::pin(batch(ask, &self.naming))
     }
 
     fn effects(&self) -> Vec<String> {
@@ -128,21 +106,29 @@ impl Job for FromEvents {
             "one episode for each finished run that has none: observation from its start arguments, thoughts, actions \
              and result from its log; why it worked is never invented"
                 .to_owned(),
+            "a run that ends after this began is left to the next time".to_owned(),
         ]
     }
 }
 
-async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
+async fn batch(ask: BatchAsk<'_>, naming: &ReadOnce<NamingEpisodes>) -> Result<JobBatch, ChangeError> {
     let store = ask.store;
     let source = events(store)?;
     let place = SourcePlace::read(ask.place);
+    naming.begin(ask.place);
     let mut draft = Draft::batch(store, ask.own, "backfill.episodes-from-events", ChangeDanger::Guarded);
     let runs = store.walks().values(source, "run_id", place.after.as_ref(), ask.size).await?;
     let erased = Erased::of(store).await?;
     let target = target(store)?;
-    let open = match target {
-        EpisodeTarget::Log(_) => runs.clone(),
-        EpisodeTarget::Row(_) => without_episode(store, &runs).await?,
+    let of_episodes = store.sources_of(Entity::Episode)?;
+    let episodes = NamingEpisodes::read(store, &of_episodes, "execution_ids");
+    let named = match target {
+        EpisodeTarget::Log(_) => None,
+        EpisodeTarget::Row(_) => Some(naming.get(episodes).await?),
+    };
+    let open = match &named {
+        None => runs.clone(),
+        Some(named) => without_episode(store, named, &runs).await?,
     };
     let columns: Option<&[&str]> = match target {
         EpisodeTarget::Log(_) => Some(&["actions"]),
@@ -154,9 +140,13 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     while done < open.len() && made.size < PART {
         let logs = reader.first(&open[done..]).await?;
         let some = &open[done..][..logs.len()];
-        match target {
-            EpisodeTarget::Log(source) => to_log(&mut draft, source, some, logs, erased.as_ref(), &mut made).await?,
-            EpisodeTarget::Row(source) => to_rows(&mut draft, source, some, logs, erased.as_ref(), &mut made).await?,
+        match (target, &named) {
+            (EpisodeTarget::Row(source), Some(named)) => {
+                to_rows(&mut draft, (source, named), some, logs, erased.as_ref(), &mut made).await?;
+            }
+            (EpisodeTarget::Row(source) | EpisodeTarget::Log(source), _) => {
+                to_log(&mut draft, source, some, logs, erased.as_ref(), &mut made).await?;
+            }
         }
         done += some.len();
     }
@@ -166,7 +156,7 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let seen = if is_cut { runs.iter().take_while(|run| **run != open[done]).count() } else { runs.len() };
     let last = runs[..seen].last().map(|run| FetchedValue::Text(run.clone()));
     let next = place.behind(last.as_ref(), is_cut || runs.len() == ask.size, 1);
-    Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen, bad: Vec::new() })
+    Ok(JobBatch { plan: draft.seal_batch(), next, seen, bad: Vec::new() })
 }
 
 /// Rows that a batch adds.
@@ -291,10 +281,10 @@ fn digest(run: &str) -> String {
     hex::encode(Sha256::digest(format!("mnemoscope episode of {run}").as_bytes()))[..16].to_owned()
 }
 
-/// Creates an episode for each ended run.
+/// Creates an episode for each ended run. Whoever ran one that ended since the job began may be about to store its episode.
 async fn to_rows(
     draft: &mut Draft<'_>,
-    source: &BoundSource,
+    (source, naming): (&BoundSource, &NamingEpisodes),
     runs: &[String],
     mut logs: HashMap<String, SizedLog>,
     erased: Option<&Erased<'_>>,
@@ -304,6 +294,9 @@ async fn to_rows(
     for run in runs {
         let Some(SizedLog { log, size }) = logs.remove(run) else { continue };
         let Some(episode) = episode_of(run, log) else { continue };
+        if episode.text("ended_at").is_some_and(|ended| naming.is_older_than(ended)) {
+            continue;
+        }
         let names = |erased: &Erased<'_>| (0..episode.values.len()).any(|at| erased.is_within(episode.part(at)));
         if erased.is_some_and(names) {
             made.spared += 1;
@@ -316,19 +309,21 @@ async fn to_rows(
 }
 
 /// The runs that no stored episode names.
-async fn without_episode(store: &Store, runs: &[String]) -> Result<Vec<String>, ChangeError> {
-    let ids: Vec<String> = runs.iter().map(|run| id_of(run)).collect();
-    let asked: HashSet<&str> = runs.iter().chain(&ids).map(String::as_str).collect();
+async fn without_episode(store: &Store, naming: &NamingEpisodes, runs: &[String]) -> Result<Vec<String>, ChangeError> {
+    let asked: HashSet<&str> = runs.iter().map(String::as_str).collect();
+    let own: HashMap<String, &str> = runs.iter().map(|run| (id_of(run), run.as_str())).collect();
+    let ids = runs.iter().cloned().chain(own.keys().cloned()).chain(naming.of(asked.iter().copied())?);
+    let ids: HashSet<String> = ids.collect();
     let mut known: HashSet<String> = HashSet::new();
-    for (column, values) in [("id", [runs, &ids].concat()), ("execution_ids", runs.to_vec())] {
-        let take = |episode: Row, _| {
-            let named = episode.list("execution_ids").into_iter().chain([episode.id()]);
-            known.extend(named.filter(|name| asked.contains(name)).map(str::to_owned));
-            ControlFlow::Continue(())
-        };
-        store.each_related(Entity::Episode, column, &values, &["id", "execution_ids"], take).await?;
-    }
-    Ok(runs.iter().filter(|run| !known.contains(*run) && !known.contains(&id_of(run))).cloned().collect())
+    let take = |episode: Row, _| {
+        let named =
+            episode.list("execution_ids").into_iter().chain([episode.id()]).chain(own.get(episode.id()).copied());
+        known.extend(named.filter(|name| asked.contains(name)).map(str::to_owned));
+        ControlFlow::Continue(())
+    };
+    let ids: Vec<String> = ids.into_iter().collect();
+    store.each_related(Entity::Episode, "id", &ids, &["id", "execution_ids"], take).await?;
+    Ok(runs.iter().filter(|run| !known.contains(*run)).cloned().collect())
 }
 
 fn id_of(run: &str) -> String {

@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::canvas_links;
+use super::naming::{ASKED, NamingEpisodes, ReadOnce};
 use super::sources::{CLAIMED, ERASED, RevisedRows, SourcePlace, note, note_taken, spare, with_owner, writable};
 use crate::change::suppress::Erased;
 use crate::change::{ChangeDanger, ChangeError, Draft};
@@ -27,10 +28,11 @@ const EVENT: [&str; 3] = ["id", "episode_id", "created_at"];
 const REFERENCES: &str = "reference_case_ids";
 const CASE: [&str; 2] = ["id", REFERENCES];
 
-/// Ids per query.
-const ASKED: usize = 20_000;
-
-struct LinkBackfill;
+#[derive(Default)]
+struct LinkBackfill {
+    /// The events listed when the run began.
+    listed: ReadOnce<NamingEpisodes>,
+}
 
 /// The backfill, if lists of links can be written.
 pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
@@ -38,7 +40,7 @@ pub fn make(store: &Store) -> Result<Box<dyn Job>, ChangeError> {
         let none = "the layout has no list of canvas events, of feedback or of cases that could be written here";
         return Err(ChangeError::Refused(none.to_owned()));
     }
-    Ok(Box::new(LinkBackfill))
+    Ok(Box::new(LinkBackfill::default()))
 }
 
 /// Episodes and cases with a list that can be written.
@@ -69,7 +71,7 @@ impl Job for LinkBackfill {
     }
 
     fn batch<'a>(&'a self, ask: BatchAsk<'a>) -> BoxFuture<'a, Result<JobBatch, ChangeError>> {
-        Box::pin(batch(ask))
+        Box::pin(batch(ask, &self.listed))
     }
 
     fn effects(&self) -> Vec<String> {
@@ -86,13 +88,14 @@ impl Job for LinkBackfill {
     }
 }
 
-async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
+async fn batch(ask: BatchAsk<'_>, listed: &ReadOnce<NamingEpisodes>) -> Result<JobBatch, ChangeError> {
     let store = ask.store;
     let sources = sources(store);
     let place = SourcePlace::read(ask.place);
+    listed.begin(ask.place);
     let mut draft = Draft::batch(store, ask.own, "backfill.links", ChangeDanger::Guarded);
     let Some(source) = sources.get(place.source).copied() else {
-        return Ok(JobBatch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
+        return Ok(JobBatch { plan: draft.seal_batch(), next: None, seen: 0, bad: Vec::new() });
     };
     let is_case = source.entity == Entity::Case;
     let mut lists = RevisedRows::new(store, source, if is_case { &[REFERENCES] } else { &CORRECTED }).await?;
@@ -107,11 +110,11 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     if is_case {
         references(store, &rows, &mut right).await?;
     } else if let Some(linked) = Linked::read(store, source, Entity::CanvasEvent, &rows).await? {
-        let (pointing, claimed) = linked.pointing(store, source, &rows).await?;
+        let (pointing, claimed) = linked.pointing((store, listed), source, &rows).await?;
         spare(&mut draft, CLAIMED, claimed);
         linked.lists(&rows, "canvas_ids", &pointing, &mut right);
         linked.counts(&rows, &mut right);
-        spared += point_back(store, &rows, &linked, erased.as_ref(), &mut draft).await?;
+        spared += point_back((store, listed), &rows, &linked, erased.as_ref(), &mut draft).await?;
     }
     if !is_case && let Some(linked) = Linked::read(store, source, Entity::Feedback, &rows).await? {
         linked.lists(&rows, "feedback_ids", &PointingEvents::new(), &mut right);
@@ -125,7 +128,7 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     }
     lists.push(&mut draft);
     spare(&mut draft, ERASED, spared);
-    Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen, bad: Vec::new() })
+    Ok(JobBatch { plan: draft.seal_batch(), next, seen, bad: Vec::new() })
 }
 
 /// Corrected lists of some rows, row by row; only the lists that differ from the stored ones.
@@ -232,7 +235,7 @@ impl<'r> Linked<'r> {
     /// lists that `canvas-links` fills. Events that another episode lists are left out; returns their number too.
     async fn pointing<'l>(
         &'l self,
-        store: &Store,
+        (store, listed): (&Store, &ReadOnce<NamingEpisodes>),
         source: &BoundSource,
         episodes: &[&Row],
     ) -> Result<(PointingEvents<'l>, usize), ChangeError> {
@@ -247,13 +250,13 @@ impl<'r> Linked<'r> {
             more.retain(|(_, event)| !named.contains(event));
             !more.is_empty() && self.named.contains_key(episode)
         });
-        let asked: HashSet<&str> = more.values().flatten().map(|(_, event)| *event).collect();
-        let events: Vec<String> = asked.iter().map(|event| (*event).to_owned()).collect();
-        let mut listed: HashSet<&str> = HashSet::new();
-        each_listing(store, &events, |row| {
-            listed.extend(row.list("canvas_ids").into_iter().filter_map(|id| asked.get(id).copied()));
-        })
-        .await?;
+        if more.is_empty() {
+            return Ok((PointingEvents::new(), 0));
+        }
+        let listed = listed.get(NamingEpisodes::of_events(store)).await?;
+        let events = more.values().flatten().map(|(_, event)| *event);
+        let claimed: HashSet<&str> = events.filter(|event| listed.has(event)).collect();
+        listed.check()?;
         // A list of missing rows only is empty from now on.
         let keeps = |row: &Row| row.list("canvas_ids").iter().any(|id| self.rows.contains_key(*id));
         let is_empty = |row: &&Row| more.contains_key(row.id()) && canvas_links::has_session(row) && !keeps(row);
@@ -262,10 +265,10 @@ impl<'r> Linked<'r> {
         more.retain(|episode, _| !left.contains(*episode));
         let in_order = |mut more: Vec<(&'l str, &'l str)>| {
             more.sort_unstable();
-            more.into_iter().map(|(_, event)| event).filter(|event| !listed.contains(event)).collect()
+            more.into_iter().map(|(_, event)| event).filter(|event| !claimed.contains(event)).collect()
         };
         let pointing = more.into_iter().map(|(episode, more)| (episode, in_order(more))).collect();
-        Ok((pointing, listed.len()))
+        Ok((pointing, claimed.len()))
     }
 
     /// Corrects a list of the episodes: it should contain its existing rows, and the canvas events that point back to it.
@@ -294,18 +297,6 @@ impl<'r> Linked<'r> {
 /// Canvas events to be added to lists, by episode.
 type PointingEvents<'l> = HashMap<&'l str, Vec<&'l str>>;
 
-/// Passes on the episodes whose list names one of some canvas events.
-async fn each_listing(store: &Store, events: &[String], mut each: impl FnMut(&Row) + Send) -> Result<(), ChangeError> {
-    for source in store.sources_of(Entity::Episode)?.into_iter().filter(|s| !s.column("canvas_ids").is_empty()) {
-        for part in events.chunks(ASKED) {
-            let narrow = vec![NarrowCondition::Names("canvas_ids", part)];
-            let walk = RowWalk { source, columns: &["id", "canvas_ids"], stored: &[], narrow };
-            store.walks().walk_each(&walk, |found| each(&found.row)).await?;
-        }
-    }
-    Ok(())
-}
-
 /// The episodes with an empty list that `canvas-links` fills: their session has an event that names them or none.
 async fn filled_by_session(
     store: &Store,
@@ -333,7 +324,7 @@ async fn filled_by_session(
 /// Sets the back-link of canvas events that exactly one episode names and that have none. Returns how many were left
 /// out because of the person they are about.
 async fn point_back(
-    store: &Store,
+    (store, listed): (&Store, &ReadOnce<NamingEpisodes>),
     episodes: &[&Row],
     linked: &Linked<'_>,
     erased: Option<&Erased<'_>>,
@@ -353,12 +344,11 @@ async fn point_back(
     }
     // Episodes of other batches may list them too.
     let mut shared: HashSet<&str> = HashSet::new();
-    each_listing(store, &loose, |row| {
-        if !linked.named.contains_key(row.id()) {
-            shared.extend(row.list("canvas_ids").into_iter().filter_map(|id| Some(*by.get_key_value(id)?.0)));
-        }
-    })
-    .await?;
+    let listed = listed.get(NamingEpisodes::of_events(store)).await?;
+    for id in by.keys() {
+        let other = listed.of([*id])?.iter().any(|episode| !linked.named.contains_key(episode.as_str()));
+        shared.extend(other.then_some(*id));
+    }
     for of_rows in writable(store, Entity::CanvasEvent, &["episode_id"]).unwrap_or_default() {
         let mut backs = RevisedRows::new(store, of_rows, &["episode_id"]).await?;
         let columns = with_owner(&EVENT, erased);

@@ -1,15 +1,14 @@
 //! Fills the empty metadata of episodes from their own columns and tool segments. Guesses nothing from free text.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 
 use serde_json::{Map, Value, json};
 
 use super::rows::{RowBackfill, RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
-use crate::memory::{Entity, Row};
+use crate::memory::Entity;
 use crate::store::Store;
-use crate::store::walk::WalkedRow;
+use crate::store::walk::{NarrowCondition, RowWalk, WalkedRow};
 
 /// Columns that the metadata repeats if they are not empty.
 const TAKEN: [&str; 5] = ["participants", "tools_used", "entities", "key_decisions", "tags"];
@@ -67,7 +66,8 @@ type SegmentPlace = (bool, Option<i64>, bool, String, String);
 /// segments: only the first of each tool is kept.
 async fn tools(store: &Store, episodes: &[String]) -> Result<HashMap<String, Vec<String>>, ChangeError> {
     let mut first: HashMap<String, HashMap<String, SegmentPlace>> = HashMap::new();
-    let take = |segment: Row, _| {
+    let mut take = |found: WalkedRow| {
+        let segment = found.row;
         let text = |column: &str| segment.text(column).unwrap_or_default().to_owned();
         let is_tool = text("kind").to_ascii_lowercase().contains("tool");
         let source = segment.text("source_id").map(str::trim).filter(|source| is_tool && is_name(source));
@@ -79,10 +79,13 @@ async fn tools(store: &Store, episodes: &[String]) -> Result<HashMap<String, Vec
                 tools.insert(source.to_owned(), place);
             }
         }
-        ControlFlow::Continue(())
     };
     let columns = ["id", "episode_id", "created_at", "sequence", "kind", "source_id"];
-    store.each_related(Entity::Segment, "episode_id", episodes, &columns, take).await?;
+    // All episodes are asked for at once: where no index leads from them to their segments, each query reads all of these.
+    for source in store.sources_of(Entity::Segment).unwrap_or_default() {
+        let narrow = vec![NarrowCondition::OneOf("episode_id", episodes)];
+        store.walks().walk_each(&RowWalk { source, columns: &columns, stored: &[], narrow }, &mut take).await?;
+    }
     Ok(first.into_iter().map(|(episode, tools)| (episode, in_order(tools))).collect())
 }
 

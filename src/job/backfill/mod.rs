@@ -9,6 +9,7 @@ mod hashes;
 mod hidden;
 mod links;
 mod metadata;
+mod naming;
 mod parents;
 mod rewards;
 mod rows;
@@ -45,7 +46,6 @@ impl Default for BackfillArguments {
 
 impl BackfillArguments {
     /// With the endpoint that a profile names, if it does.
-    #[must_use]
     pub fn with(endpoint: Option<Result<Endpoint, String>>) -> BackfillArguments {
         let usual = BackfillArguments::default();
         BackfillArguments { endpoint: endpoint.unwrap_or(usual.endpoint), ..usual }
@@ -123,7 +123,6 @@ backfills! {
 
 impl BackfillKind {
     /// The backfill with this name.
-    #[must_use]
     pub fn named(name: &str) -> Option<&'static BackfillKind> {
         ALL.iter().find(|kind| kind.name == name)
     }
@@ -154,7 +153,6 @@ impl BackfillKind {
 pub const LEFT_OUT: &[&str] = &[sources::ERASED, sources::HELD, sources::UNREAD, sources::CLAIMED];
 
 /// Explains why rows were left unchanged, one line for each reason.
-#[must_use]
 pub fn left_out(sums: &Map<String, Value>) -> Vec<String> {
     let reasons = [
         (sources::ERASED, "{it is|they are} of people who were erased here, or would name them"),

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::rows::{RowBackfill, RowBench, RowPart, RowVerdict};
 use crate::change::ChangeError;
+use crate::change::uses::each_use;
 use crate::memory::{Entity, Row, reward};
 use crate::store::Store;
 use crate::store::walk::NarrowCondition;
@@ -51,20 +52,13 @@ async fn judge(bench: RowBench<'_>) -> Result<Vec<RowVerdict>, ChangeError> {
 
 /// Mean feedback score of the episodes that recalled each case.
 async fn feedback_of(store: &Store, cases: &[String]) -> Result<HashMap<String, f64>, ChangeError> {
-    let mut users: HashMap<String, Vec<String>> = HashMap::new();
-    for link in store.related(Entity::MemoryLink, "memory_id", cases).await? {
-        if let (Some(case), Some(episode)) = (link.text("memory_id"), link.text("episode_id")) {
-            users.entry(episode.to_owned()).or_default().push(case.to_owned());
+    let mut scores: HashMap<String, (f64, usize)> = HashMap::new();
+    let take = |case: &str, episode: &Row| {
+        if let Some(score) = episode.number("feedback_score") {
+            let (sum, count) = scores.entry(case.to_owned()).or_default();
+            (*sum, *count) = (*sum + score, *count + 1);
         }
-    }
-    let episodes: Vec<String> = users.keys().cloned().collect();
-    let mut scores: HashMap<String, Vec<f64>> = HashMap::new();
-    let columns = ["id", "started_at", "feedback_score"];
-    for episode in store.related_columns(Entity::Episode, "id", &episodes, Some(&columns)).await? {
-        let Some(score) = episode.number("feedback_score") else { continue };
-        for case in users.get(episode.id()).into_iter().flatten() {
-            scores.entry(case.clone()).or_default().push(score);
-        }
-    }
-    Ok(scores.into_iter().map(|(case, all)| (case, all.iter().sum::<f64>() / all.len() as f64)).collect())
+    };
+    each_use(store, cases, &["id", "started_at", "feedback_score"], |_, _| true, take).await?;
+    Ok(scores.into_iter().map(|(case, (sum, count))| (case, sum / count as f64)).collect())
 }

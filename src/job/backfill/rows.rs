@@ -201,15 +201,15 @@ async fn batch(job: &OverRows, ask: BatchAsk<'_>) -> Result<JobBatch, ChangeErro
     let mut draft = Draft::batch(store, ask.own, spec.operation, ChangeDanger::Guarded);
     draft.undo_reason = job.undo_reason();
     let Some((part, source)) = sources.get(place.source).copied() else {
-        return Ok(JobBatch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
+        return Ok(JobBatch { plan: draft.seal_batch(), next: None, seen: 0, bad: Vec::new() });
     };
     let mut revising = RevisedRows::new(store, source, part.writes).await?;
     // A change that can be undone does not set the time of the last change, so that undoing leaves no trace.
     if spec.undo_reason.is_some() {
         revising.touch();
     }
-    let (erased, held) = match spec.takes_away {
-        Some(_) => (None, HeldRows::of(store).await?),
+    let (erased, mut held) = match spec.takes_away {
+        Some(_) => (None, HeldRows::new(store).await?),
         None => (Erased::of(store).await?, HeldRows::default()),
     };
     let mut columns = with_owner(&[&["id"], part.reads].concat(), erased.as_ref());
@@ -219,6 +219,9 @@ async fn batch(job: &OverRows, ask: BatchAsk<'_>) -> Result<JobBatch, ChangeErro
     let next = place.behind(found.last().map(|f| &f.key), is_full, sources.len());
     let verdicts =
         (spec.judge)(RowBench { store, source, found: &found, revising: &revising, starts: &job.starts }).await?;
+    let judged = found.iter().zip(&verdicts);
+    let changing = judged.filter(|(_, verdict)| **verdict != RowVerdict::Keep).map(|(found, _)| &found.row);
+    held.learn(store, changing).await?;
     let mut bad = Vec::new();
     let (mut spared, mut kept, mut unread, mut remains) = (0, 0, 0, Vec::new());
     for (found, verdict) in found.iter().zip(verdicts) {
@@ -272,7 +275,7 @@ async fn batch(job: &OverRows, ask: BatchAsk<'_>) -> Result<JobBatch, ChangeErro
     spare(&mut draft, HELD, kept);
     spare(&mut draft, UNREAD, unread);
     texts::note_remains(&mut draft, &remains);
-    Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad })
+    Ok(JobBatch { plan: draft.seal_batch(), next, seen: found.len(), bad })
 }
 
 /// Sets texts of a row as an edit does: also within stored values, with derived values updated. Returns whether any is

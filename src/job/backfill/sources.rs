@@ -25,7 +25,6 @@ pub struct SourcePlace {
 
 impl SourcePlace {
     /// Parses a position; an invalid one is the beginning.
-    #[must_use]
     pub fn read(value: &Value) -> Self {
         let after = serde_json::from_value(value["after"].clone()).ok().filter(|raw| *raw != FetchedValue::Null);
         SourcePlace { source: value["source"].as_u64().unwrap_or_default() as usize, after }
@@ -33,7 +32,6 @@ impl SourcePlace {
 
     /// The position after the rows of a batch: further in the source if the batch was full, otherwise the next source.
     /// `None` at the end.
-    #[must_use]
     pub fn behind(&self, last: Option<&FetchedValue>, full: bool, sources: usize) -> Option<Value> {
         match last {
             Some(key) if full => Some(json!({ "source": self.source, "after": key })),
@@ -135,14 +133,12 @@ impl<'s> RevisedRows<'s> {
     }
 
     /// Whether a canonical column can be written.
-    #[must_use]
     pub fn writes(&self, column: &str) -> bool {
         self.columns.contains(&column)
     }
 
     /// Whether new texts of a row affect more than their own columns: they are within stored values, or copies, hashes,
     /// vectors or search words are derived from them.
-    #[must_use]
     pub fn reaches_further(&self, values: &[(&'static str, Value)]) -> bool {
         let source = self.source;
         let words = keyword::text_columns(source.entity);
@@ -156,13 +152,11 @@ impl<'s> RevisedRows<'s> {
     }
 
     /// Whether nothing is stored for a canonical column in a row read with the stored columns.
-    #[must_use]
     pub fn is_absent(&self, stored: &[FetchedValue], column: &str) -> bool {
         self.stored_of(stored, column) == Some(&FetchedValue::Null)
     }
 
     /// The stored text of a canonical column in such a row.
-    #[must_use]
     pub fn stored_text<'r>(&self, stored: &'r [FetchedValue], column: &str) -> Option<&'r str> {
         match self.stored_of(stored, column) {
             Some(FetchedValue::Text(text)) => Some(text),
@@ -213,14 +207,12 @@ impl<'s> RevisedRows<'s> {
 
 /// The key of a row and the value of its one column, unless they are the id and empty: of very many rows, the usual
 /// ones need no memory.
-#[must_use]
 pub fn unusual(found: WalkedRow) -> Option<Box<(FetchedValue, Vec<FetchedValue>)>> {
     let is_id = matches!(&found.key, FetchedValue::Text(key) if key == found.row.id());
     (!is_id || found.stored != [FetchedValue::Null]).then(|| Box::new((found.key, found.stored)))
 }
 
 /// The key and the value of a row, from the result of [`unusual`].
-#[must_use]
 pub fn usual_or(id: &str, kept: Option<&(FetchedValue, Vec<FetchedValue>)>) -> (FetchedValue, Vec<FetchedValue>) {
     kept.map_or_else(|| (FetchedValue::Text(id.to_owned()), vec![FetchedValue::Null]), Clone::clone)
 }
@@ -254,7 +246,6 @@ pub fn noted(
 }
 
 /// The columns to read, with the owner if needed.
-#[must_use]
 pub fn with_owner<'c>(columns: &[&'c str], erased: Option<&Erased<'_>>) -> Vec<&'c str> {
     let owner = (erased.is_some() && !columns.contains(&"user_id")).then_some("user_id");
     columns.iter().copied().chain(owner).collect()

@@ -117,6 +117,7 @@ pub async fn kept(
             _ => others.push(format!("{rows} of {entity} ({})", named.join(", "))),
         }
     }
+    held.check()?;
     let mut checks = Vec::new();
     if logged > 0 {
         let found = agreeing(logged, &format!("{{#}} {{row holds|rows hold}} {what}: a log is never rewritten"));

@@ -172,7 +172,7 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     let place = SourcePlace::read(ask.place);
     let mut draft = Draft::batch(store, ask.own, SPEC.operation, ChangeDanger::Guarded);
     let Some(source) = sources.get(place.source).copied() else {
-        return Ok(JobBatch { plan: draft.seal_batch(String::new()), next: None, seen: 0, bad: Vec::new() });
+        return Ok(JobBatch { plan: draft.seal_batch(), next: None, seen: 0, bad: Vec::new() });
     };
     let mut utilities = RevisedRows::new(store, source, &["utility"]).await?;
     let erased = Erased::of(store).await?;
@@ -207,7 +207,7 @@ async fn batch(ask: BatchAsk<'_>) -> Result<JobBatch, ChangeError> {
     insert(&mut draft, &fresh).await?;
     utilities.push(&mut draft);
     spare(&mut draft, ERASED, spared);
-    Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen: found.len(), bad: Vec::new() })
+    Ok(JobBatch { plan: draft.seal_batch(), next, seen: found.len(), bad: Vec::new() })
 }
 
 /// Requires that episodes have no signals, and returns those that have some by now.

@@ -58,7 +58,6 @@ pub struct EvaluationRequest {
 
 impl EvaluationRequest {
     /// An evaluation by stored outcomes with the ranking that agents get.
-    #[must_use]
     pub fn stored(k: usize, seed: u64) -> Self {
         EvaluationRequest { kind: None, ranking: None, policy: None, k, seed, judged: None }
     }

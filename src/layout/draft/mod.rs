@@ -110,7 +110,6 @@ impl Sure {
 }
 
 /// A name for a layout: the last part of the database's location, in lower case.
-#[must_use]
 pub fn name_of(location: &str) -> String {
     let last =
         location.split('?').next().unwrap_or(location).trim_end_matches('/').rsplit('/').next().unwrap_or_default();

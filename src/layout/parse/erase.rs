@@ -1,34 +1,15 @@
 //! Parses the parts of a layout file about erasing a person: `[[handle]]`, `[[erase]]`, `[account]`.
 
-use toml::de::DeTable;
+use toml::de::{DeTable, DeValue};
 
-use super::{LayoutReader, join};
-use crate::layout::erase::{Account, EraseAction, EraseRule, HandleColumn, HandleValue, HeldMember, Recompute};
+use super::{LayoutReader, Node, join};
+use crate::layout::erase::{
+    Account, EraseAction, EraseRule, HandleColumn, HandleValue, HeldMember, Recompute, UnownedRows,
+};
 
 pub(super) const RULE_KEYS: &[&str] = &[
-    "table",
-    "column",
-    "decode",
-    "path",
-    "by",
-    "part",
-    "except",
-    "after",
-    "named",
-    "with",
-    "of",
-    "of_layout",
-    "to",
-    "holds",
-    "when",
-    "action",
-    "columns",
-    "value",
-    "account",
-    "erasure_only",
-    "recompute",
-    "never_empty",
-    "requires",
+    "table", "column", "decode", "path", "by", "part", "except", "after", "named", "with", "of", "of_layout", "to",
+    "holds", "when", "action", "columns", "value", "account", "erasure_only", "recompute", "never_empty", "requires",
     "forbids",
 ];
 
@@ -154,6 +135,32 @@ impl LayoutReader<'_> {
         let at = table.get(key).map_or(0, |node| node.span().start);
         self.unknown(at, &join(prefix, key), &word, what, words.iter().map(|(known, _)| *known));
         None
+    }
+
+    /// Reads tables, each alone or with a condition for its rows.
+    pub(super) fn unowned(&mut self, root: &DeTable<'_>) -> Vec<(usize, UnownedRows)> {
+        let nodes: Vec<&Node<'_>> = match root.get("unowned").map(|node| (node, node.get_ref())) {
+            None => Vec::new(),
+            Some((_, DeValue::Array(items))) => items.iter().collect(),
+            Some((node, _)) => vec![node],
+        };
+        let mut unowned = Vec::new();
+        for node in nodes {
+            let at = node.span().start;
+            let rows = match node.get_ref().as_str() {
+                Some(name) => Some(UnownedRows { table: name.to_owned(), when: None }),
+                None => self.unowned_rows(node),
+            };
+            unowned.extend(rows.map(|rows| (at, rows)));
+        }
+        unowned
+    }
+
+    fn unowned_rows(&mut self, node: &Node<'_>) -> Option<UnownedRows> {
+        let table = self.table(node, "unowned")?;
+        self.check_keys(table, "unowned", &["table", "when"]);
+        let when = table.get("when").and_then(|node| self.sql(node, "unowned.when"));
+        Some(UnownedRows { table: self.required_text(table, "unowned", "table")?, when })
     }
 
     pub(super) fn account(&mut self, root: &DeTable<'_>) -> Option<Account> {

@@ -100,7 +100,6 @@ pub struct CaseBank {
 }
 
 /// Whether a case may be poisoning recall: it has a low reward and is recalled often.
-#[must_use]
 pub fn is_poison(reward: Option<f64>, recalls: u32) -> bool {
     recalls >= OFTEN && is_little(reward)
 }
@@ -116,7 +115,6 @@ fn owner(row: &Row) -> Digest {
 impl CaseBank {
     /// Creates an empty bank whose findings name at most `most` examples. Data that does not fit in memory goes to
     /// `space`.
-    #[must_use]
     pub fn new(most: usize, space: MakeSpace) -> Self {
         CaseBank::within(LINKED, most, space)
     }
@@ -389,7 +387,6 @@ pub struct BankCase {
 
 impl BankCase {
     /// Whether both are in one bank with different messages: equal messages are already reported as copies.
-    #[must_use]
     pub fn differs(&self, other: &BankCase) -> bool {
         self.bank == other.bank && self.message != other.message
     }
@@ -551,9 +548,7 @@ mod tests {
             assert_eq!(
                 told(&found),
                 [
-                    "over_window 1: narrow",
-                    "window_is_zero 1: zero",
-                    "duplicate_case 3: n2 n1",
+                    "over_window 1: narrow", "window_is_zero 1: zero", "duplicate_case 3: n2 n1",
                     "dangling_reference 4: n1 n3"
                 ]
             );

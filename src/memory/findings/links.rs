@@ -97,14 +97,8 @@ pub struct LinkedEpisodes {
 
 /// Kinds of findings about links and stored numbers.
 const KINDS: &[&str] = &[
-    "dangling_id",
-    "repeated_id",
-    "wrong_back_link",
-    "one_way_link",
-    "count_differs",
-    "aggregate_differs",
-    "not_linked",
-    "feedback_not_linked",
+    "dangling_id", "repeated_id", "wrong_back_link", "one_way_link", "count_differs", "aggregate_differs",
+    "not_linked", "feedback_not_linked",
 ];
 
 /// Kinds that are fixed in lists.
@@ -116,7 +110,6 @@ pub type Faults = Vec<(&'static str, FindingTally)>;
 impl LinkedEpisodes {
     /// Creates an empty collection whose findings name at most `most` examples. Data that does not fit in memory goes
     /// to `space`.
-    #[must_use]
     pub fn new(most: usize, space: MakeSpace) -> Self {
         LinkedEpisodes {
             marks: EpisodeMarks::new(space),
@@ -186,13 +179,11 @@ impl LinkedEpisodes {
     }
 
     /// The index of an episode by its id; `None` if there is no such episode.
-    #[must_use]
     pub fn place(&self, id: &str) -> Option<usize> {
         self.marks.place(digest(id))
     }
 
     /// The id of an episode by its index.
-    #[must_use]
     pub fn id(&self, place: usize) -> Option<Cow<'_, str>> {
         self.marks.id(place)
     }

@@ -43,7 +43,6 @@ pub enum Severity {
 
 impl Severity {
     /// The severity's word, as in JSON.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Severity::High => "high",
@@ -68,13 +67,11 @@ pub struct FindingKind {
 
 impl FindingKind {
     /// The text for a given count, to be placed after it.
-    #[must_use]
     pub fn what(&self, count: u64) -> String {
         agreeing(count, self.message)
     }
 
     /// The text for an unknown number of findings.
-    #[must_use]
     pub fn meaning(&self) -> String {
         self.what(2)
     }
@@ -88,6 +85,9 @@ macro_rules! kinds {
         }),*];
     };
 }
+
+/// The kind that names tables with a damaged page.
+pub const DAMAGED: &str = "damaged_table";
 
 kinds! {
     High "audit_break", "audit verify":
@@ -181,25 +181,9 @@ pub const CLEANED: &[(Entity, &[&str])] = &[
     (
         Entity::Episode,
         &[
-            "title",
-            "summary",
-            "detail",
-            "domain",
-            "topic",
-            "tags",
-            "participants",
-            "tools_used",
-            "entities",
-            "observation",
-            "insight",
-            "workflow_name",
-            "maturity",
-            "metadata",
-            "thoughts",
-            "actions",
-            "result",
-            "key_decisions",
-            "context",
+            "title", "summary", "detail", "domain", "topic", "tags", "participants", "tools_used", "entities",
+            "observation", "insight", "workflow_name", "maturity", "metadata", "thoughts", "actions", "result",
+            "key_decisions", "context",
         ],
     ),
     (Entity::Segment, &["content", "source_type"]),
@@ -231,7 +215,6 @@ pub fn rests_on(kind: &str) -> impl Iterator<Item = Entity> {
 }
 
 /// The kind with this name.
-#[must_use]
 pub fn kind_named(name: &str) -> Option<&'static FindingKind> {
     KINDS.iter().find(|k| k.name == name)
 }
@@ -278,7 +261,6 @@ pub struct NotApplicable {
 
 impl Finding {
     /// Builds a finding of a kind. `entity` is that of the examples.
-    #[must_use]
     pub fn new(kind: &'static FindingKind, entity: Option<&'static str>, tally: FindingTally) -> Finding {
         let first = tally.examples.first().map_or("", String::as_str);
         let is_case = entity.is_none_or(|e| e == "case");
@@ -304,7 +286,6 @@ impl Finding {
     }
 
     /// Uses the command that merges copies of a memory into the newest, where possible.
-    #[must_use]
     pub fn merging(mut self) -> Finding {
         if let [older @ .., newest] = &self.together[..] {
             let ids: Vec<&str> = [newest].into_iter().chain(older).map(String::as_str).collect();
@@ -314,7 +295,6 @@ impl Finding {
     }
 
     /// Uses the command that marks the older of two memories as superseded, where possible.
-    #[must_use]
     pub fn superseding(mut self) -> Finding {
         if let [older, .., newer] = &self.together[..]
             && !needs_dashes(&[older, newer])
@@ -326,7 +306,6 @@ impl Finding {
     }
 
     /// Uses a command that only shows the first example, because nothing can be written.
-    #[must_use]
     pub fn only_shown(mut self) -> Finding {
         let first = self.examples.first().map_or("", String::as_str);
         self.remedy = filled(&format!("show {} $id", self.entity.unwrap_or("episode")), &[first]);

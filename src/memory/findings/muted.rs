@@ -27,26 +27,22 @@ pub struct Muted {
 
 impl Muted {
     /// Collects the mutes of a list.
-    #[must_use]
     pub fn of(mutes: &[Mute]) -> Self {
         Muted { names: mutes.iter().map(|mute| mute.what.clone()).collect() }
     }
 
     /// Whether a kind is muted as a whole.
-    #[must_use]
     pub fn kind(&self, name: &str) -> bool {
         self.names.contains(name)
     }
 
     /// Number of examples to read so that enough are left without muted rows.
-    #[must_use]
     pub fn examples(&self, asked: usize) -> usize {
         asked + self.names.len()
     }
 
     /// Removes muted rows from the examples of a tally, down to the requested number. Muted rows beyond the examples
     /// are still counted, so there may be more findings than examples.
-    #[must_use]
     pub fn without(&self, mut tally: FindingTally, asked: usize) -> FindingTally {
         let before = tally.examples.len();
         tally.examples.retain(|id| !self.names.contains(id));

@@ -47,7 +47,6 @@ impl OffendingQuote {
 }
 
 /// Quotes the text of a row for a finding of that kind; `None` if the kind is not about a piece of text.
-#[must_use]
 pub fn quote(kind: &str, row: &Row) -> Option<OffendingQuote> {
     let place: fn(&str) -> Option<Range<usize>> = match kind {
         "secret" => text_check::first_secret,

@@ -66,7 +66,6 @@ pub struct StandingMemories {
 
 impl StandingMemories {
     /// Creates an empty collection. Data that does not fit in memory goes to `space`.
-    #[must_use]
     pub fn new(space: MakeSpace) -> Self {
         StandingMemories::within(LINKED, space)
     }

@@ -55,7 +55,6 @@ impl FindingTally {
     }
 
     /// Counts these ids.
-    #[must_use]
     pub fn of(ids: impl IntoIterator<Item = impl AsRef<str>>, most: usize) -> Self {
         let mut tally = FindingTally::default();
         ids.into_iter().for_each(|id| tally.add(id.as_ref(), most));

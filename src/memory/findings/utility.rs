@@ -24,7 +24,6 @@ pub struct UtilityHistories {
 
 impl UtilityHistories {
     /// Creates an empty collection. Data that does not fit in memory goes to `space`.
-    #[must_use]
     pub fn new(space: MakeSpace) -> Self {
         let pages = PageStore::new(HELD, space);
         UtilityHistories { stored: PagedColumn::new(&pages), pages, signals: RecordSorter::new(space).within(HELD) }

@@ -24,7 +24,6 @@ pub enum JsonPart<'a> {
 
 impl JsonPart<'_> {
     /// Converts it to a value.
-    #[must_use]
     pub fn to_value(&self) -> Value {
         match self {
             JsonPart::Value(value) => (*value).clone(),
@@ -33,7 +32,6 @@ impl JsonPart<'_> {
     }
 
     /// Whether both have the same value.
-    #[must_use]
     pub fn is_same(self, other: JsonPart<'_>) -> bool {
         match (self, other) {
             (JsonPart::Value(first), JsonPart::Value(second)) => first == second,
@@ -42,13 +40,11 @@ impl JsonPart<'_> {
     }
 
     /// Whether it is null.
-    #[must_use]
     pub fn is_null(&self) -> bool {
         matches!(self, JsonPart::Value(Value::Null))
     }
 
     /// The JSON text, with whitespace unchanged.
-    #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         match self {
             JsonPart::Value(value) => Cow::Owned(value.to_string()),
@@ -98,7 +94,6 @@ impl Serialize for JsonPart<'_> {
 }
 
 /// Whether a text is a long object or list in strict JSON, which can be rewritten without losing a digit.
-#[must_use]
 pub fn is_kept_as_text(text: &str) -> bool {
     let is_container = || text.trim_start().starts_with(['{', '[']);
     if text.len() < LONG || !is_container() || !keeps_digits(text) {
@@ -114,7 +109,6 @@ const SHORT: usize = 4 << 10;
 
 /// Whether two texts of strict JSON have the same value: the order of members does not matter, and of repeated keys the
 /// last one counts.
-#[must_use]
 pub fn is_same(first: &str, second: &str) -> bool {
     let texts = [first.trim(), second.trim()];
     let [first, second] = texts;

@@ -2,7 +2,6 @@
 
 /// Replaces escapes for ordinary letters in a JSON document, as PostgreSQL writes `jsonb`; `None` if there are none.
 /// Quotes, backslashes and control characters stay escaped.
-#[must_use]
 pub fn spelled_out(text: &str) -> Option<String> {
     if !text.trim_start().starts_with(['{', '[', '"']) {
         return None;
@@ -46,7 +45,6 @@ fn letter(escape: &str) -> Option<(char, usize)> {
 }
 
 /// The character of a UTF-16 surrogate pair; `None` if they are not a pair.
-#[must_use]
 pub fn pair(first: u32, second: u32) -> Option<char> {
     let units = [u16::try_from(first).ok()?, u16::try_from(second).ok()?];
     char::decode_utf16(units).next()?.ok()

@@ -9,13 +9,11 @@ use serde_json::value::RawValue;
 use crate::memory::id_list::respelled;
 
 /// Keys and values of a JSON object in order, each value as its text; `None` if the text is not an object.
-#[must_use]
 pub fn members(text: &str) -> Option<Vec<(String, &RawValue)>> {
     serde_json::from_str::<Members<'_>>(text).ok().map(|members| members.0)
 }
 
 /// The text of the first of some names whose member is a string; of repeated names the last member counts.
-#[must_use]
 pub fn member_text(members: &[(String, &RawValue)], names: &[&str]) -> Option<String> {
     names.iter().find_map(|name| {
         let (_, value) = members.iter().rfind(|(key, _)| key == name)?;
@@ -53,7 +51,6 @@ fn member(key: &str, value: &Value) -> String {
 
 /// Updates the text of an object; `was` and `becomes` are its parsed values. Unchanged members keep their spelling.
 /// `None` if the text is not a strict JSON object.
-#[must_use]
 pub fn remade(text: &str, was: &Value, becomes: &Value) -> Option<String> {
     let (there, becomes) = (placed(text)?, becomes.as_object()?);
     let stays = |key: &str| was.get(key) == becomes.get(key);

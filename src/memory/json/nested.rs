@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::{LONG, each_text, is_kept_as_text, members, unwrap_json_string};
 
 /// Parses values that are JSON strings, in one level of the object.
-#[must_use]
 pub fn nested(value: Value) -> Value {
     match value {
         Value::Object(object) => Value::Object(object.into_iter().map(|(k, v)| (k, unwrap_json_string(v))).collect()),
@@ -16,7 +15,6 @@ pub fn nested(value: Value) -> Value {
 }
 
 /// As [`nested`], for a long document kept as text; `None` if it is not kept as text, or may contain a pickle.
-#[must_use]
 pub fn nested_text(text: &str) -> Option<String> {
     if text.len() < LONG || text.contains("pickle") {
         return None;

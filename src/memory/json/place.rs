@@ -7,7 +7,6 @@ use super::{JsonReading, flat, members, read};
 
 /// The value at a path of a JSON text, as [`super::path`] finds it in the parsed text; if the text has no value at all,
 /// with its problems.
-#[must_use]
 pub fn path_in(text: &str, path: &str) -> (Option<Value>, Vec<String>) {
     if let Ok(found) = serde_json::from_str(text).and_then(|value| strictly(value, path)) {
         return (found, Vec::new());

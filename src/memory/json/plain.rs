@@ -11,7 +11,6 @@ const DOUBLE_DIGITS: usize = 17;
 
 /// Whether a text is certainly strict JSON, so that [`super::read`] reports no problem, and its strings have no
 /// escapes. May return false for such a text; allocates nothing.
-#[must_use]
 pub fn is_plain(text: &str) -> bool {
     // Without an early exit, many bytes are processed in one step.
     let (mut before, mut opened, mut odd) = (0_u8, 0, false);
@@ -35,13 +34,11 @@ fn has_digits_in_row(text: &[u8], most: usize) -> bool {
 
 /// Whether a text is a list of strings in strict JSON without escapes, so that [`super::read_texts`] reports no
 /// problem.
-#[must_use]
 pub fn is_plain_list(text: &str) -> bool {
     serde_json::from_str::<Vec<&str>>(text).is_ok()
 }
 
 /// Whether every number of a JSON text keeps its digits when parsed: a double keeps 17, a 64-bit integer all.
-#[must_use]
 pub fn keeps_digits(text: &str) -> bool {
     let mut rest = text;
     while let Some((outside, quoted)) = rest.split_once('"') {

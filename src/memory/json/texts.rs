@@ -17,7 +17,6 @@ pub enum JsonText<'t> {
 
 impl<'t> JsonText<'t> {
     /// The string itself, whatever it is.
-    #[must_use]
     pub fn text(self) -> &'t str {
         let (JsonText::Key(text) | JsonText::Member(_, text) | JsonText::Item(text)) = self;
         text

@@ -20,7 +20,6 @@ pub enum BesidePlace {
 
 /// Classifies the character next to a place. `inner` is the adjacent letter of the place; `outer` is outside, and
 /// precedes it if `before`.
-#[must_use]
 pub fn beside(outer: Option<char>, inner: char, before: bool) -> BesidePlace {
     let Some(outer) = outer else { return BesidePlace::Free };
     if matches!(outer, '_' | '\u{203f}' | '\u{2040}' | '\u{2054}') {
@@ -50,7 +49,6 @@ pub fn beside(outer: Option<char>, inner: char, before: bool) -> BesidePlace {
 
 /// Whether a word can begin at a place of a text: nothing before it makes a longer one. An escape before it (`
 /// `, `\u00e9`, `%20`) does not count. Invalid UTF-8 forms no words.
-#[must_use]
 pub fn begins(text: &[u8], start: usize) -> bool {
     let Some((_, inner)) = around(text, start) else { return true };
     if beside(around(text, start).and_then(|(outer, _)| outer), inner, true) == BesidePlace::Free {
@@ -64,7 +62,6 @@ pub fn begins(text: &[u8], start: usize) -> bool {
 }
 
 /// Whether a word can end at a place of a text: nothing after it makes a longer one.
-#[must_use]
 pub fn ends(text: &[u8], end: usize) -> bool {
     let inner = last_char(&text[..end.min(text.len())]);
     let outer = first_char(text.get(end..).unwrap_or_default());

@@ -18,7 +18,6 @@ pub struct TracedText {
 
 impl TracedText {
     /// Creates an empty text with the capacity of the original.
-    #[must_use]
     pub fn with_room(bytes: usize) -> Self {
         TracedText { text: String::with_capacity(bytes), marks: Vec::new(), source: 0 }
     }
@@ -57,14 +56,12 @@ impl TracedText {
     }
 
     /// Maps the start of a span to the original: after anything left out there.
-    #[must_use]
     pub fn start(&self, at: usize) -> usize {
         let next = self.marks.partition_point(|(here, _)| *here <= at);
         self.along(next, at).unwrap_or(at)
     }
 
     /// Maps the end of a span to the original: before anything left out there.
-    #[must_use]
     pub fn end(&self, at: usize) -> usize {
         let next = self.marks.partition_point(|(here, _)| *here < at);
         if let Some((here, source)) = self.marks.get(next)
@@ -89,13 +86,11 @@ impl TracedText {
 }
 
 /// The folded text, for comparison.
-#[must_use]
 pub fn folded(text: &str) -> String {
     fold(text).text
 }
 
 /// The folded text, with positions in the original.
-#[must_use]
 pub fn fold(text: &str) -> TracedText {
     let mut out = TracedText::with_room(text.len());
     let mut rest = text;
@@ -192,7 +187,6 @@ fn is_unseen(c: char) -> bool {
 
 /// Whether a character is invisible and yet separates words: a zero-width space, a byte order mark, direction marks;
 /// not a soft hyphen or a joiner, which occur within words.
-#[must_use]
 pub fn is_gap(c: char) -> bool {
     is_unseen(c) && !matches!(c, '\u{ad}' | '\u{34f}' | '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }

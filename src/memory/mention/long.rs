@@ -23,13 +23,11 @@ struct SoughtWords {
 }
 
 /// The longest part of a word between punctuation with variants.
-#[must_use]
 pub fn longest_part(word: &str) -> Option<&str> {
     word.split([' ', '\'', '-', '+']).max_by_key(|part| part.len())
 }
 
 /// Whether a word can be added.
-#[must_use]
 pub fn is_long(word: &str) -> bool {
     word.is_ascii() && !word.contains('\'') && longest_part(word).is_some_and(|part| part.len() >= LONG)
 }
@@ -42,7 +40,6 @@ impl LongWords {
     }
 
     /// Prepares the search after all words are added.
-    #[must_use]
     pub fn ready(mut self) -> Self {
         self.words.shrink_to_fit();
         self.numbers.shrink_to_fit();
@@ -55,7 +52,6 @@ impl LongWords {
     }
 
     /// Whether an ASCII text may contain one of them. False is certain.
-    #[must_use]
     pub fn may_be_in(&self, text: &str) -> bool {
         self.sought.as_ref().is_some_and(|sought| sought.parts.may_be_in(text))
     }

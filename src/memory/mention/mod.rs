@@ -73,7 +73,6 @@ pub enum Certainty {
 
 impl Certainty {
     /// The word used in plans.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Certainty::Certain => "certain",
@@ -82,7 +81,6 @@ impl Certainty {
     }
 
     /// Whether it is certain.
-    #[must_use]
     pub fn is_certain(self) -> bool {
         self == Certainty::Certain
     }
@@ -117,7 +115,6 @@ impl HandleShape {
     }
 
     /// The shape of a handle of a kind: `name`, `e-mail`, `phone`, `id`, or one that does not tell.
-    #[must_use]
     pub fn of(kind: &str, value: &str) -> HandleShape {
         let plain = folded(value.trim());
         match kind {
@@ -177,7 +174,6 @@ impl MentionText {
     };
 
     /// Whether handles of a shape are expected here.
-    #[must_use]
     pub fn holds(self, shape: HandleShape) -> bool {
         match shape {
             HandleShape::Session => self.sessions,
@@ -400,7 +396,6 @@ impl MentionFinder {
     }
 
     /// Every place where the person is or may be named, in order and without overlaps.
-    #[must_use]
     pub fn find(&self, text: &str, place: MentionText) -> Vec<MentionSpan> {
         if place.number {
             return self.number(text, place);
@@ -414,7 +409,6 @@ impl MentionFinder {
     }
 
     /// Whether a text, or a part of it, may name the person. False is certain; cheap.
-    #[must_use]
     pub fn may_be_in(&self, text: &str) -> bool {
         if text.is_ascii() {
             let may_be_word = self.sieve.as_ref().is_none_or(|sieve| sieve.may_be_in(text));
@@ -444,7 +438,6 @@ impl MentionFinder {
     }
 
     /// Whether an integer may be a handle. False is certain.
-    #[must_use]
     pub fn may_be_number(&self, number: i64) -> bool {
         let is_long = || number.unsigned_abs().checked_ilog10().is_some_and(|log| log as usize + 1 >= Phone::SHORTEST);
         !self.numbers.is_empty() || !self.phones.is_empty() && is_long()
@@ -761,7 +754,6 @@ fn across(behind: &str, other: &str) -> Option<usize> {
 }
 
 /// Whether a handle looks like an ordinary word or number, or is short.
-#[must_use]
 pub fn is_plain(value: &str) -> bool {
     let plain = folded(value);
     let short = plain.chars().count() < 6;

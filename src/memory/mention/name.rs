@@ -17,7 +17,6 @@ pub struct WrittenName {
 }
 
 /// Every form of a folded name; the name itself first.
-#[must_use]
 pub fn written(name: &str) -> Vec<WrittenName> {
     let mut all: Vec<WrittenName> = Vec::new();
     let mut add = |text: String, certainty: Certainty, capital: bool| {
@@ -102,14 +101,12 @@ fn in_order(name: &str) -> String {
 }
 
 /// Whether a folded text is a name of several words: letters, with punctuation of names.
-#[must_use]
 pub fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_alphabetic() || unicode_normalization::char::is_combining_mark(c) || " '-.,".contains(c);
     text.contains(' ') && text.chars().all(fits) && text.split(' ').count() <= 6
 }
 
 /// The first and the last part of a name, between which a further word may occur.
-#[must_use]
 pub fn ends_of(name: &str) -> Option<(String, String)> {
     let ordered = in_order(name);
     let (first, last) = (ordered.split(' ').next()?, ordered.rsplit(' ').next()?);

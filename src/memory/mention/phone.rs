@@ -20,7 +20,6 @@ impl Phone {
     pub const SHORTEST: usize = *DIGITS.start();
 
     /// Parses a number; `None` if the text is not one.
-    #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let written = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | ' ' | '(' | ')' | '.' | '/');
         let mut digits: String = text.chars().filter(char::is_ascii_digit).collect();
@@ -61,7 +60,6 @@ impl Phone {
     }
 
     /// Finds the number in a folded text: start, end (exclusive), and whether a letter or `_` is adjacent.
-    #[must_use]
     pub fn find(&self, text: &str) -> Vec<(usize, usize, bool)> {
         let text = text.as_bytes();
         let mut found = Vec::new();

@@ -60,7 +60,6 @@ pub struct JudgedCase {
 
 impl JudgedCase {
     /// The case in a row.
-    #[must_use]
     pub fn of(row: &Row) -> Self {
         JudgedCase {
             at: row.text("created_at").and_then(time::known).and_then(time::epoch_micros),
@@ -72,7 +71,6 @@ impl JudgedCase {
     }
 
     /// Whether another reading of this case gives the rules the same input.
-    #[must_use]
     pub fn is_as(&self, other: &JudgedCase) -> bool {
         JudgedCase { place: 0, ..*self } == JudgedCase { place: 0, ..*other }
     }
@@ -111,7 +109,6 @@ pub struct PruneBanks {
 
 impl PruneBanks {
     /// Creates an empty collection. Data that does not fit in memory goes to `space`.
-    #[must_use]
     pub fn new(space: MakeSpace) -> Self {
         let pages = PageStore::new(IDS, space);
         PruneBanks {
@@ -149,13 +146,11 @@ impl PruneBanks {
     }
 
     /// Whether there is neither a profile nor a case.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.profile_ids.len() == 0 && self.case_ids.len() == 0
     }
 
     /// Whether the profile of a case was added.
-    #[must_use]
     pub fn knows(&self, case: &Row) -> bool {
         named_profile(case).is_some_and(|profile| self.find(of_profile(profile)).is_some())
     }
@@ -201,7 +196,6 @@ pub struct SortedBank {
 
 impl SortedBank {
     /// Whether a row is a case of this bank.
-    #[must_use]
     pub fn holds(&self, row: &Row) -> bool {
         of_case(row) == self.key
     }

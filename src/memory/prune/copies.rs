@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::memory::Row;
 use crate::memory::digest::{Digest, digest, wide_digest};
-use crate::memory::json::JsonPart;
+use crate::memory::json::{self, JsonPart};
 use crate::memory::packed::records::{Record, RecordSorter};
 use crate::memory::packed::space::MakeSpace;
 
@@ -27,14 +27,12 @@ static OF_NOTHING: LazyLock<Vec<String>> = LazyLock::new(|| {
 const NO_PROMPT: Digest = Digest::MAX;
 
 /// The hash of a case's message; `None` if it is missing, blank, or the digest of an empty message.
-#[must_use]
 pub fn message_hash_of(case: &Row) -> Option<&str> {
     let is_one = |hash: &&str| !hash.trim().is_empty() && !OF_NOTHING.iter().any(|of| of.eq_ignore_ascii_case(hash));
     case.text("message_hash").filter(is_one)
 }
 
 /// The message of a prompt: the prompt itself, or its message, query or text. `None` if there is none.
-#[must_use]
 pub fn message_of(prompt: &Value) -> Option<&str> {
     let is_said = |message: &&str| !message.is_empty();
     let named = || ["message", "query", "text"].iter().filter_map(|key| prompt.get(key)?.as_str()).find(is_said);
@@ -52,17 +50,11 @@ fn is_digest(hash: &str) -> bool {
 /// otherwise all of it. `None` if it is empty.
 fn said(prompt: JsonPart<'_>) -> Option<Digest> {
     let mut whole = prompt.to_value();
-    let is_nothing = match &whole {
-        Value::Null => true,
-        Value::String(text) => text.trim().is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.is_empty(),
-        _ => false,
-    };
+    let is_blank = json::is_blank(&whole);
     whole.sort_all_objects();
     let said = message_of(&whole).map_or_else(|| whole.to_string(), str::to_lowercase);
     let words: Vec<&str> = said.split_whitespace().collect();
-    (!is_nothing).then(|| digest(&words.join(" ")).min(NO_PROMPT - 2))
+    (!is_blank).then(|| digest(&words.join(" ")).min(NO_PROMPT - 2))
 }
 
 /// The message of a case, as far as needed to find copies.
@@ -75,7 +67,6 @@ pub struct CaseMessage {
 
 impl CaseMessage {
     /// The message of a case; `None` if it has no hash.
-    #[must_use]
     pub fn of(case: &Row) -> Option<Self> {
         let hash = message_hash_of(case)?;
         let prompt = if is_digest(hash) { None } else { said(case.json("prompt")) };
@@ -83,25 +74,21 @@ impl CaseMessage {
     }
 
     /// Digest of both.
-    #[must_use]
     pub fn digest(&self) -> Digest {
         digest(&format!("{:?}", self.numbers()))
     }
 
     /// Whether a case with this message repeats one with the other, as far as known.
-    #[must_use]
     pub fn repeats(&self, other: &CaseMessage) -> bool {
         self.hash == other.hash && (self.prompt == other.prompt || [self.prompt, other.prompt].contains(&NO_PROMPT))
     }
 
     /// Encodes it as numbers.
-    #[must_use]
     pub fn numbers(&self) -> [u64; 3] {
         [self.hash[0], self.hash[1], self.prompt]
     }
 
     /// Decodes it; zeros mean none.
-    #[must_use]
     pub fn read([a, b, prompt]: [u64; 3]) -> Option<Self> {
         (a != 0).then_some(CaseMessage { hash: [a, b], prompt })
     }
@@ -125,19 +112,16 @@ pub struct CaseCopies(RecordSorter<9>);
 
 impl CaseCopies {
     /// Creates an empty collection. Data that does not fit in memory goes to `space`.
-    #[must_use]
     pub fn new(space: MakeSpace) -> Self {
         CaseCopies(RecordSorter::new(space))
     }
 
     /// Sets the memory limit in bytes.
-    #[must_use]
     pub fn within(self, bytes: usize) -> Self {
         CaseCopies(self.0.within(bytes))
     }
 
     /// Takes the cases, leaving none.
-    #[must_use]
     pub fn take(&mut self) -> Self {
         CaseCopies(self.0.take())
     }

@@ -25,7 +25,6 @@ pub enum PruneWindow {
 
 impl PruneWindow {
     /// The number of newest cases that a bank keeps, given its own window; `None` keeps all.
-    #[must_use]
     pub fn of(self, own: Option<i64>, rules: &Rules) -> Option<i64> {
         match self {
             PruneWindow::Newest(window) => Some(window),
@@ -51,7 +50,6 @@ pub struct Rules {
 
 impl Rules {
     /// Whether a rule is given that selects by itself: age, reward or duplicates. Diversity only fills a window.
-    #[must_use]
     pub fn names_one(&self) -> bool {
         self.older_than.is_some() || self.below_reward.is_some() || self.duplicates
     }
@@ -74,7 +72,6 @@ pub enum PruneReason {
 
 impl PruneReason {
     /// The reason in one or two words.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             PruneReason::Window => "outside the window",

@@ -43,7 +43,6 @@ pub struct BankVerdicts<'r> {
 
 impl<'r> BankVerdicts<'r> {
     /// Begins a bank with that many cases. A window of `None` keeps all.
-    #[must_use]
     pub fn new(cases: usize, window: Option<usize>, rules: &'r Rules, space: MakeSpace) -> Self {
         let window = window.filter(|window| *window < cases);
         BankVerdicts {
@@ -65,7 +64,6 @@ impl<'r> BankVerdicts<'r> {
     }
 
     /// Whether the vector of the next case is needed.
-    #[must_use]
     pub fn asks_vectors(&self) -> bool {
         self.rules.keep_diverse && self.window.is_some() && self.free > 0
     }

@@ -87,14 +87,12 @@ impl RetentionRules {
     }
 
     /// Share of an entity's rows that may be deleted at once.
-    #[must_use]
     pub fn share(&self) -> f64 {
         self.share.unwrap_or(SHARE)
     }
 
     /// Whether that many of an entity's rows may be deleted at once. Fractions are rounded up: of few rows, one may be
     /// deleted.
-    #[must_use]
     pub fn allows(&self, going: usize, of: usize) -> bool {
         // The product with a decimal share may be off by less.
         going as f64 <= (self.share() * of as f64 - 1e-6).ceil()
@@ -177,7 +175,6 @@ impl RetentionRule {
 
 impl ReadRule {
     /// Columns that it uses.
-    #[must_use]
     pub fn columns(&self) -> Vec<&'static str> {
         let mut names = vec!["user_id", "agent_id", "profile_id", "outcome", "utility", "expires_at"];
         names.push(self.entity.time_column());
@@ -186,13 +183,11 @@ impl ReadRule {
     }
 
     /// The time since when rows must not have been used; `None` if the rule does not depend on use.
-    #[must_use]
     pub fn unused_since(&self) -> Option<&str> {
         self.unused_since.as_deref()
     }
 
     /// Whether the row's own values still select it, apart from its last use and the number of newer rows.
-    #[must_use]
     pub fn takes(&self, row: &Row) -> bool {
         self.fits(row, Some(LONG_AGO)) == RuleFit::Fits
     }

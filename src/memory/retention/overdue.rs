@@ -32,7 +32,6 @@ pub struct KnownUses(IdTable<2>);
 
 impl LastUses {
     /// Creates an empty collection. Data that does not fit in memory goes to `space`.
-    #[must_use]
     pub fn new(space: MakeSpace) -> Self {
         LastUses::within(HELD, space)
     }
@@ -57,7 +56,6 @@ impl LastUses {
 
 impl KnownUses {
     /// Canonical time of a row's last use, empty if one of its uses cannot be read; `None` if it was not used.
-    #[must_use]
     pub fn last(&self, id: &str) -> Option<String> {
         self.0.get(id).map(|[_, at]| time::from_epoch(unordered(at), EpochUnit::Microseconds).unwrap_or_default())
     }
@@ -142,7 +140,6 @@ const STAYS: u64 = u64::MAX;
 
 impl<'r> OverdueTally<'r> {
     /// Begins with rules for one entity; the first `most` ids are reported.
-    #[must_use]
     pub fn new(rules: &'r [&'r ReadRule], uses: KnownUses, most: usize, space: MakeSpace) -> Self {
         OverdueTally::within(HELD, rules, uses, most, space)
     }

@@ -68,7 +68,6 @@ pub struct AccessTrail {
 }
 
 /// The stage of an access by its kind: `reuse`, `evaluate` or `retain` if the word says so, otherwise retrieval.
-#[must_use]
 pub fn stage(kind: &str) -> &'static str {
     let kind = kind.to_ascii_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| kind.contains(word));
@@ -111,7 +110,6 @@ pub struct AccessTally {
 
 impl AccessTally {
     /// Creates an empty tally. Data that does not fit in memory goes to `space`.
-    #[must_use]
     pub fn new(space: MakeSpace) -> Self {
         AccessTally {
             stages: Default::default(),

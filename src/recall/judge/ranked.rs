@@ -25,7 +25,6 @@ pub struct GradedRanking {
 
 impl GradedRanking {
     /// Grades a ranking of rows by the grades of relevant ones.
-    #[must_use]
     pub fn of<K: Ord>(ranking: &[K], relevant: &BTreeMap<K, f64>) -> Self {
         let ranked = ranking.iter().map(|row| relevant.get(row).copied().unwrap_or(0.0).max(0.0)).collect();
         GradedRanking { ranked, relevant: relevant.values().copied().filter(|grade| *grade > 0.0).collect() }
@@ -36,19 +35,16 @@ impl GradedRanking {
     }
 
     /// 1 if one of the first k is relevant, otherwise 0.
-    #[must_use]
     pub fn hit(&self, k: usize) -> f64 {
         if self.first(k).iter().any(|g| *g > 0.0) { 1.0 } else { 0.0 }
     }
 
     /// Relevant ones among the first k / k: places that stay empty count as misses.
-    #[must_use]
     pub fn precision(&self, k: usize) -> f64 {
         self.first(k).iter().filter(|g| **g > 0.0).count() as f64 / k.max(1) as f64
     }
 
     /// Discounted gain of the first k (grade / log2(rank + 1)) relative to the best possible order.
-    #[must_use]
     pub fn ndcg(&self, k: usize) -> f64 {
         let gain = |grades: &[f64]| -> f64 {
             grades.iter().take(k).enumerate().map(|(i, g)| g / (i as f64 + 2.0).log2()).sum()
@@ -61,7 +57,6 @@ impl GradedRanking {
     }
 
     /// 1 / rank of the first relevant one; 0 if there is none within the first [`DEPTH`].
-    #[must_use]
     pub fn reciprocal_rank(&self) -> f64 {
         self.first(DEPTH).iter().position(|g| *g > 0.0).map_or(0.0, |i| 1.0 / (i + 1) as f64)
     }
@@ -79,7 +74,6 @@ pub struct MeanEstimate {
 }
 
 /// Mean and interval of one number per query.
-#[must_use]
 pub fn estimate(values: &[f64], seed: u64) -> MeanEstimate {
     let n = values.len();
     if n == 0 {
@@ -117,7 +111,6 @@ pub struct RankingQuality {
 
 impl RankingQuality {
     /// Returns the four numbers, with their names for users.
-    #[must_use]
     pub fn named(&self) -> [(String, &MeanEstimate); 4] {
         let k = self.k;
         [
@@ -143,7 +136,6 @@ pub struct RankSweep {
 }
 
 /// Judges rankings at k; queries without relevant rows are counted and left out.
-#[must_use]
 pub fn quality(queries: &[GradedRanking], k: usize, seed: u64) -> RankingQuality {
     let judged: Vec<&GradedRanking> = queries.iter().filter(|q| !q.relevant.is_empty()).collect();
     let each = |number: &dyn Fn(&GradedRanking) -> f64| -> Vec<f64> { judged.iter().map(|q| number(q)).collect() };

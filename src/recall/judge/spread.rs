@@ -67,7 +67,6 @@ pub struct RecallSpread {
 }
 
 /// Computes the spread of recalls over a number of candidates.
-#[must_use]
 pub fn spread(recalls: &[QueryRecall], candidates: usize) -> RecallSpread {
     let rows = || recalls.iter().flat_map(|r| &r.rows);
     let places = rows().count();

@@ -53,7 +53,6 @@ pub struct SingleFeature {
 }
 
 /// Assesses predictions for examples, one each. `policy` is the one that made them, if there is only one.
-#[must_use]
 pub fn assess(examples: &[TrainingExample], scores: &[f64], policy: Option<&Policy>, seed: u64) -> Assessment {
     let parts: Vec<(u64, f64)> = scores.iter().map(|score| (0, *score)).collect();
     assess_parts(examples, &parts, policy, seed)
@@ -61,7 +60,6 @@ pub fn assess(examples: &[TrainingExample], scores: &[f64], policy: Option<&Poli
 
 /// The same for predictions of several policies, each with its policy's number and score. Scores of different policies
 /// are not compared.
-#[must_use]
 pub fn assess_parts(
     examples: &[TrainingExample],
     scores: &[(u64, f64)],
@@ -193,7 +191,6 @@ fn why_no_auc(examples: &[TrainingExample]) -> Option<String> {
 }
 
 /// The pairs of a share of the queries, and the others: (trained on, held out).
-#[must_use]
 pub fn hold_out(examples: &[TrainingExample], part: u64, seed: u64) -> (Vec<TrainingExample>, Vec<TrainingExample>) {
     let parts = parts(&labels(examples), seed);
     examples.iter().partition(|e| parts.get(e.query) != Some(&part))

@@ -65,7 +65,6 @@ pub struct Interval {
 }
 
 /// AUC of scores with labels; `None` without both labels.
-#[must_use]
 pub fn auc(scored: impl IntoIterator<Item = (f64, bool)>) -> Option<f64> {
     let mut scored: Vec<(f64, bool, f64)> = scored.into_iter().map(|(score, label)| (score, label, 1.0)).collect();
     scored.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -97,7 +96,6 @@ fn bin_of(probability: f64) -> usize {
 }
 
 /// Calibration: how often predictions came true.
-#[must_use]
 pub fn calibration(predicted: &[LabelledPrediction]) -> Vec<CalibrationBin> {
     let mut sums = [(0_usize, 0.0, 0_usize); BINS];
     for one in predicted {
@@ -180,13 +178,11 @@ fn counted(ready: &[Ready], times: impl Fn(usize) -> f64) -> Metrics {
 }
 
 /// The metrics of predictions.
-#[must_use]
 pub fn metrics(predicted: &[LabelledPrediction]) -> Metrics {
     counted(&ready(predicted), |_| 1.0)
 }
 
 /// Intervals of the metrics: resamples queries, with all their predictions, [`DRAWS`] times.
-#[must_use]
 pub fn intervals(predicted: &[LabelledPrediction], seed: u64) -> Interval {
     let queries = predicted.iter().map(|p| p.query + 1).max().unwrap_or_default();
     let ready = ready(predicted);
@@ -215,7 +211,6 @@ pub fn intervals(predicted: &[LabelledPrediction], seed: u64) -> Interval {
 }
 
 /// The 2.5th and 97.5th percentile; `None` for no values.
-#[must_use]
 pub fn percentiles(mut values: Vec<f64>) -> Option<[f64; 2]> {
     values.sort_by(f64::total_cmp);
     let at = |share: f64| values.get((share * (values.len().saturating_sub(1)) as f64).round() as usize).copied();

@@ -11,7 +11,6 @@ pub struct Random(u64);
 
 impl Random {
     /// A generator.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Random(seed)
     }
@@ -42,7 +41,6 @@ fn mixed(mut z: u64) -> u64 {
 /// The part, below [`PARTS`], of each query: an even share of the queries of each kind, in an order from the seed.
 /// `labels` says for each query whether it has negative and positive pairs. If two queries have each, both the first
 /// part and the others have both.
-#[must_use]
 pub fn parts(labels: &[[bool; 2]], seed: u64) -> Vec<u64> {
     let mut random = Random::new(seed);
     let mut groups: BTreeMap<[bool; 2], Vec<usize>> = BTreeMap::new();

@@ -170,7 +170,6 @@ pub struct CanvasStudy {
 
 impl CanvasStudy {
     /// Creates an empty study. Data that does not fit in memory goes to `space`.
-    #[must_use]
     pub fn new(space: MakeSpace) -> Self {
         CanvasStudy {
             places: BTreeMap::new(),
@@ -187,7 +186,6 @@ impl CanvasStudy {
     }
 
     /// The same study at a moment, in microseconds since 1970: later events do not end the last period.
-    #[must_use]
     pub fn as_of(self, now: Option<i64>) -> Self {
         CanvasStudy { now, ..self }
     }
@@ -555,7 +553,6 @@ fn verdicts(counts: &Engagement) -> Vec<&'static str> {
 
 impl CanvasSummary {
     /// Canvas types with a word, sorted.
-    #[must_use]
     pub fn with(&self, verdict: &str) -> Vec<&str> {
         let mut types: Vec<&str> =
             self.types.iter().filter(|t| t.verdicts.contains(&verdict)).map(|t| t.canvas_type.as_str()).collect();
@@ -564,7 +561,6 @@ impl CanvasSummary {
     }
 
     /// Every observation of [`REWARDS`] with its number; thumbs are counted elsewhere.
-    #[must_use]
     pub fn observations(&self, thumbs_up: usize, thumbs_down: usize) -> Vec<Observation> {
         let sum = |count: fn(&Engagement) -> usize| self.types.iter().map(count).sum();
         let count = |name: &str| match name {
@@ -583,7 +579,6 @@ impl CanvasSummary {
     }
 
     /// Corrections on canvases: updates by the user after a canvas was presented.
-    #[must_use]
     pub fn corrections(&self) -> usize {
         self.types.iter().map(|t| t.corrected).sum()
     }

@@ -12,7 +12,6 @@ const STEP: f64 = 30.0;
 const POINTS: usize = 13;
 
 /// Computes the share of a memory left at an age in days: 1 until 90 days, then max(0, 1 - days / 180).
-#[must_use]
 pub fn left(days: f64) -> f64 {
     if days < STALE_DAYS { 1.0 } else { (1.0 - days / ARCHIVE_DAYS).max(0.0) }
 }
@@ -100,7 +99,6 @@ impl AgeTally {
     }
 
     /// The curve; `None` without episodes.
-    #[must_use]
     pub fn curve(&self) -> Option<Curve> {
         let last = self.points.iter().rposition(|point| point.episodes > 0)?;
         let mean = |(sum, n): (f64, usize)| (n > 0).then(|| sum / n as f64);

@@ -108,7 +108,6 @@ pub struct GraduationStep {
 }
 
 /// The documented side.
-#[must_use]
 pub fn documented(quality: &WeightedMean, periods: &Periods, interventions: &Interventions) -> DocumentedReadiness {
     let canvas_improved = periods.improvement.map(|by| by >= IMPROVEMENT);
     let note = if interventions.rate.is_some() {
@@ -126,7 +125,6 @@ fn gate_of(status: Option<&str>) -> Option<&'static GraduationGate> {
 }
 
 /// Number of latest episodes that the code considers for an agent with a status.
-#[must_use]
 pub fn window(status: Option<&str>) -> usize {
     gate_of(status).map_or(WINDOW, |gate| gate.episodes.max(WINDOW))
 }
@@ -136,7 +134,6 @@ pub fn window(status: Option<&str>) -> usize {
 /// Supervision = 0.6 x approved / proposed + 0.4 x followed / approved; skills = distinct skills / 10, at most 1;
 /// proposals = 1.2 x mean quality of teaching, at most 1; both over all episodes. Missing records count as 0. Scores outside of
 /// 0..1 and negative counts are no records.
-#[must_use]
 pub fn coded(worked: &WorkTally, status: Option<&str>) -> CodedReadiness {
     let (gate, window) = (gate_of(status), window(status));
     let latest: Vec<WorkedEpisode> = worked.latest(window).into_iter().map(recorded).collect();

@@ -31,7 +31,6 @@ pub struct WeightedTerm {
 
 impl WeightedTerm {
     /// A term with a value, or with the reason why it has none.
-    #[must_use]
     pub fn new(name: &'static str, weight: f64, n: usize, value: Result<f64, String>) -> Self {
         let (value, missing) = match value {
             Ok(value) => (Some(value), None),
@@ -54,7 +53,6 @@ pub struct WeightedMean {
 
 impl WeightedMean {
     /// Combines terms; the weight of a missing one is distributed to the others.
-    #[must_use]
     pub fn of(mut terms: Vec<WeightedTerm>) -> Self {
         let there: f64 = terms.iter().filter(|t| t.value.is_some()).map(|t| t.weight).sum();
         for term in &mut terms {
@@ -75,7 +73,6 @@ impl WeightedMean {
 }
 
 /// Mean of some numbers; `None` for no numbers.
-#[must_use]
 pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (sum, n) = values.into_iter().fold((0.0, 0_usize), |(sum, n), value| (sum + value, n + 1));
     (n > 0).then(|| sum / n as f64)

@@ -50,7 +50,6 @@ pub struct ProposalDecision {
 }
 
 /// Completion of an outcome: success 1, partial 0.5, otherwise 0.
-#[must_use]
 pub fn completion(outcome: &str) -> f64 {
     match outcome {
         "success" => 1.0,
@@ -81,7 +80,6 @@ pub struct WorkTally {
 
 impl WorkTally {
     /// Creates a tally that keeps the latest `whole` episodes in full.
-    #[must_use]
     pub fn new(whole: usize) -> Self {
         let (decided, whole) = (LatestOf::new(LATEST), LatestOf::new(whole));
         WorkTally { decided, whole, ..WorkTally::default() }
@@ -116,7 +114,6 @@ impl WorkTally {
     }
 
     /// The latest episodes, latest first, those with the same start by id; at most `most`.
-    #[must_use]
     pub fn latest(&self, most: usize) -> Vec<&WorkedEpisode> {
         self.whole.rows(most)
     }
@@ -138,7 +135,6 @@ impl MeanSum {
     }
 
     /// The mean; `None` without values.
-    #[must_use]
     pub fn mean(self) -> Option<f64> {
         (self.n > 0).then(|| self.sum / self.n as f64)
     }
@@ -188,7 +184,6 @@ impl<T> LatestOf<T> {
 /// outcome; canvas success the mean over canvases; feedback quality the mean of (aggregate + 1) / 2 over the episodes
 /// with a known aggregate; consistency 1 - 2 x standard deviation of completion over the [`LATEST`] episodes, those
 /// with the same start ordered by id.
-#[must_use]
 pub fn quality(worked: &WorkTally, canvases: MeanSum) -> WeightedMean {
     let latest: Vec<f64> = worked.decided.rows(LATEST).into_iter().copied().collect();
     let no = |words: &str| Err(words.to_owned());
@@ -243,7 +238,6 @@ pub struct CanvasSuccess {
 
 impl CanvasSuccess {
     /// Creates an empty comparison; the last period ends with the newest event, in microseconds since 1970.
-    #[must_use]
     pub fn until(newest: Option<i64>) -> Self {
         CanvasSuccess { newest, ..CanvasSuccess::default() }
     }
@@ -261,7 +255,6 @@ impl CanvasSuccess {
     }
 
     /// Success of the last period and of the one before.
-    #[must_use]
     pub fn periods(&self) -> Periods {
         let (last, previous) = (self.last.mean(), self.previous.mean());
         Periods {
@@ -293,7 +286,6 @@ pub struct Interventions {
 }
 
 /// Intervention rate = corrections / episodes, over the sources that the memory stores.
-#[must_use]
 pub fn interventions(worked: &WorkTally, chat: Option<usize>, canvas: Option<usize>) -> Interventions {
     let workflow = worked.interventions;
     let sources = [chat, canvas, workflow];

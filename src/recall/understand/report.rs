@@ -85,7 +85,6 @@ pub struct Graduation {
 }
 
 /// Insights as JSON, the patterns as an object of lists.
-#[must_use]
 pub fn insights_json(insights: &Insights) -> Value {
     let mut value = serde_json::to_value(insights).unwrap_or_default();
     value["rules"] = insights.rules.iter().map(|r| (r.name.clone(), Value::from(r.rule.clone()))).collect();

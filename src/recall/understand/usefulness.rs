@@ -97,7 +97,6 @@ impl MemoryJudge {
     }
 
     /// Whether no memory was used.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.used == 0
     }
@@ -109,7 +108,6 @@ impl MemoryJudge {
 
     /// The first `shown` of either kind, with known ids. Memories with equal utility and uses are ordered by id; beyond
     /// 1,000 of these, by hash.
-    #[must_use]
     pub fn close(self, ids: &HashMap<u64, String>, shown: usize) -> JudgedMemories {
         let named = |uses: Vec<JudgedUses>, order: fn(&Usefulness, &Usefulness) -> Ordering| {
             let mut named: Vec<Usefulness> = uses.iter().filter_map(|uses| uses.named(ids)).collect();

@@ -92,7 +92,6 @@ pub enum Layer {
 
 impl Layer {
     /// Returns the name of the encoding as shown to users.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Layer::Json => "JSON",
@@ -115,7 +114,6 @@ impl Layer {
     }
 
     /// Whether a text inside can be changed so that the encoding stays readable.
-    #[must_use]
     pub fn rewrites(self) -> bool {
         !matches!(self, Layer::Cbor | Layer::Protobuf | Layer::OldPickle | Layer::Zip | Layer::Binary)
     }
@@ -151,13 +149,11 @@ pub struct Leaf<'a> {
 impl Leaf<'_> {
     /// Returns the path of the text in the value: keys and indexes (from 0) joined by dots, such as `users.0.mail`;
     /// empty for a text that is the whole value.
-    #[must_use]
     pub fn path(&self) -> String {
         self.place.path()
     }
 
     /// Returns the path of the object that a key is in, as [`Leaf::path`].
-    #[must_use]
     pub fn parent_path(&self) -> String {
         self.place.parent().path()
     }
@@ -169,14 +165,12 @@ impl Leaf<'_> {
     /// next to it (the `n` of `
     /// ann` is not a letter); in a later reading, if it contains or touches a resolved escape. Changes elsewhere are
     /// dropped.
-    #[must_use]
     pub fn is_new(&self, range: Range<usize>) -> bool {
         self.reading.is_none_or(|reading| reading.is_new(&range))
             && !self.next.is_some_and(|next| next.is_beside(&range))
     }
 
     /// Whether a match at this range of bytes contains or touches a percent escape, as in a URL.
-    #[must_use]
     pub fn is_percent(&self, range: Range<usize>) -> bool {
         self.reading.is_some_and(|reading| reading.is_percent(&range))
     }
@@ -193,7 +187,6 @@ pub struct Change {
 
 impl Change {
     /// Replaces the whole text.
-    #[must_use]
     pub fn whole(leaf: &Leaf<'_>, text: impl Into<String>) -> Self {
         Change { range: 0..leaf.text.len(), text: text.into() }
     }
@@ -234,8 +227,6 @@ pub struct Opaque {
 pub struct Contents {
     /// The first sixteen parts that could not be decoded.
     pub opaque: Vec<Opaque>,
-    /// Some of it was compressed.
-    pub compressed: bool,
 }
 
 /// A value after a rewrite.

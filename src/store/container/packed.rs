@@ -129,7 +129,6 @@ fn like(old: &[u8]) -> GzBuilder {
 ///
 /// # Errors
 /// The bytes only look like a compressed stream, or contain more than the limit.
-#[must_use]
 pub fn unpacked(bytes: &[u8]) -> Option<Result<(Layer, Vec<u8>), &'static str>> {
     let layer = header(bytes)?;
     let limit = Limits::default().unpacked;
@@ -175,7 +174,6 @@ pub fn opened(raw: &FetchedValue) -> Result<Option<OpenedValue<'_>>, &'static st
 }
 
 /// The text of a stored value, with replacement characters for invalid UTF-8; `None` for numbers and unreadable values.
-#[must_use]
 pub fn readable(raw: &FetchedValue) -> Option<String> {
     let opened = opened(raw).ok()??;
     Some(match opened.bytes {

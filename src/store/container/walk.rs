@@ -327,7 +327,6 @@ impl<'v> Walk<'v> {
             self.letters(bytes, place);
             return Vec::new();
         };
-        self.contents.compressed = true;
         self.within(Layer::Zip, bytes.len(), place, |walk| {
             walk.text(&archive.comment(), LeafKind::Text, place);
             for number in 0..archive.len() {
@@ -431,7 +430,6 @@ impl<'v> Walk<'v> {
         while let Some(out) = packed::unpack(&bytes[at..], self.unpackable) {
             let UnpackedBytes { layer, inner, used, whole, too_large } = out;
             let stream = &bytes[at..at + used];
-            self.contents.compressed = true;
             self.unpackable = self.unpackable.saturating_sub(inner.len());
             let inside = self.within(layer, inner.len(), place, |walk| walk.bytes(&inner, place));
             let header = (layer == Layer::Gzip).then(|| packed::header_words(stream)).flatten();

@@ -44,8 +44,6 @@ pub struct NeedleCount {
 pub struct FileScan {
     /// Path.
     pub path: String,
-    /// Bytes read; `None` if there is no such file.
-    pub bytes: Option<u64>,
     /// Needles found, with their counts.
     pub found: Vec<NeedleCount>,
     /// Further places, explained by values that stay.
@@ -54,7 +52,6 @@ pub struct FileScan {
 
 impl FileScan {
     /// Total number of unexplained places.
-    #[must_use]
     pub fn hits(&self) -> u64 {
         self.found.iter().map(|f| f.count).sum()
     }
@@ -65,25 +62,20 @@ impl FileScan {
 pub struct ByteScan {
     /// Each file.
     pub files: Vec<FileScan>,
-    /// Duration in milliseconds.
-    pub ms: u64,
 }
 
 impl ByteScan {
     /// Number of unexplained places in all files.
-    #[must_use]
     pub fn hits(&self) -> u64 {
         self.files.iter().map(FileScan::hits).sum()
     }
 
     /// Number of places in all files explained by values that stay.
-    #[must_use]
     pub fn known(&self) -> u64 {
         self.files.iter().map(|file| file.known).sum()
     }
 
     /// Number of places of each handle in each encoding, over all files.
-    #[must_use]
     pub fn by_needle(&self) -> BTreeMap<(usize, NeedleForm), u64> {
         let mut all = BTreeMap::new();
         for found in self.files.iter().flat_map(|f| &f.found) {
@@ -94,7 +86,6 @@ impl ByteScan {
 }
 
 /// The files of an SQLite database: itself, `-wal`, `-shm` and `-journal`, whether they exist or not.
-#[must_use]
 pub fn sqlite_files(main: &Path) -> Vec<PathBuf> {
     let beside = |ending: &str| {
         let mut path = main.as_os_str().to_owned();
@@ -139,7 +130,6 @@ impl NeedleContexts {
     }
 
     /// All contexts, sorted.
-    #[must_use]
     pub fn all(self) -> Vec<NeedleContext> {
         let mut all: Vec<NeedleContext> = self.0.into_values().flatten().collect();
         all.sort_unstable();
@@ -158,7 +148,6 @@ impl NeedleContext {
 
 impl ByteSearch {
     /// Prepares a search for needles; `known` are places explained by values that stay.
-    #[must_use]
     pub fn new(needles: Needles, known: Vec<NeedleContext>) -> Self {
         let known = known.into_iter().fold(HashMap::new(), |mut all, context| {
             all.entry(context.needle).or_insert_with(Vec::new).push(context);
@@ -169,19 +158,16 @@ impl ByteSearch {
     }
 
     /// The needles.
-    #[must_use]
     pub fn needles(&self) -> &Needles {
         &self.needles
     }
 
     /// Whether a text contains a needle, in any case of ASCII letters.
-    #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
         self.index.is_in(&self.needles.words, text.as_bytes())
     }
 
     /// Returns every place of a needle in a value, with its context.
-    #[must_use]
     pub fn contexts(&self, value: &[u8]) -> Vec<NeedleContext> {
         let context = |(needle, place): (usize, Range<usize>)| NeedleContext {
             needle,
@@ -212,15 +198,14 @@ impl ByteSearch {
         here.map(|(n, place)| (n, place.clone(), known(n, &place))).collect()
     }
 
-    /// Searches everything that a reader returns; `each` gets the number of bytes of every piece, `is_chance`
-    /// recognizes a false match: the end of one value and the beginning of another.
+    /// Searches everything that a reader returns; `is_chance` recognizes a false match: the end of one value and the
+    /// beginning of another.
     ///
     /// # Errors
     /// The reader's error.
     pub fn run(
         &self,
         mut reader: impl Read,
-        each: &mut impl FnMut(u64),
         is_chance: &mut impl FnMut(&Range<u64>) -> bool,
     ) -> io::Result<ReaderScan> {
         let mut counts: BTreeMap<(usize, NeedleForm), u64> = BTreeMap::new();
@@ -250,25 +235,22 @@ impl ByteSearch {
                 break;
             }
             total += read as u64;
-            each(read as u64);
             let from = filled.saturating_sub(keep);
             buffer.copy_within(from..filled, 0);
             (kept, counted) = (filled - from, until.saturating_sub(from));
         }
         let found = counts.into_iter().map(|((handle, form), count)| NeedleCount { handle, form, count }).collect();
-        Ok(ReaderScan { found, known, bytes: total })
+        Ok(ReaderScan { found, known })
     }
 }
 
 /// Findings of a scan of one reader.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct ReaderScan {
     /// Needles found at unexplained places, with their counts.
     pub found: Vec<NeedleCount>,
     /// Number of places explained by values that stay.
     pub known: u64,
-    /// Bytes that were read.
-    pub bytes: u64,
 }
 
 fn read_full(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
@@ -351,7 +333,6 @@ impl FilesWatch {
 
 impl ProofReader<'_> {
     /// The files of this database; `None` for a server, whose files we may not read.
-    #[must_use]
     pub fn files(self) -> Option<Vec<PathBuf>> {
         match self.store.sessions.opener().databases() {
             databases if databases.is_empty() => None,
@@ -359,20 +340,24 @@ impl ProofReader<'_> {
         }
     }
 
-    /// Searches the bytes of the database's files, in a child process; repeats if others wrote meanwhile. `each` gets
-    /// the number of bytes of every piece.
+    /// Searches the bytes of the database's files, in a child process; repeats if others wrote meanwhile.
     ///
     /// # Errors
     /// [`UncheckedBytes`]: nothing is known about the bytes.
-    pub async fn scan_bytes(
-        self,
-        sought: &SoughtBytes,
-        mut each: impl FnMut(u64) + Send,
-    ) -> Result<ByteScan, UncheckedBytes> {
+    pub async fn scan_bytes(self, sought: &SoughtBytes) -> Result<ByteScan, UncheckedBytes> {
         let Opener::Sqlite(database) = self.store.sessions.opener() else { return Err(UncheckedBytes::Server) };
         let files = self.files().ok_or(UncheckedBytes::Server)?;
         let mut watch = CommitWatch::over(database, &files).await;
-        self.scan_at_rest(&files, sought, &mut watch, &mut each).await
+        let mut before = watch.look().await;
+        for _ in 0..SCANS {
+            let scan = self.store.raw_files.search(&files, sought).await?;
+            let after = watch.look().await;
+            if before == after {
+                return Ok(scan);
+            }
+            before = after;
+        }
+        Err(UncheckedBytes::Moving(SCANS))
     }
 
     /// Begins to watch for writes to the database's files; `None` for a server.
@@ -382,25 +367,6 @@ impl ProofReader<'_> {
         let began = watch.look().await;
         Some(FilesWatch { watch, began })
     }
-
-    async fn scan_at_rest(
-        self,
-        files: &[PathBuf],
-        sought: &SoughtBytes,
-        watch: &mut CommitWatch,
-        each: &mut (impl FnMut(u64) + Send),
-    ) -> Result<ByteScan, UncheckedBytes> {
-        let mut before = watch.look().await;
-        for _ in 0..SCANS {
-            let scan = self.store.raw_files.search(files, sought, each).await?;
-            let after = watch.look().await;
-            if before == after {
-                return Ok(scan);
-            }
-            before = after;
-        }
-        Err(UncheckedBytes::Moving(SCANS))
-    }
 }
 
 #[cfg(test)]
@@ -409,7 +375,7 @@ mod tests {
 
     fn scan(bytes: &[u8], sought: &SoughtBytes) -> ReaderScan {
         let search = ByteSearch::new(sought.needles(), sought.known.clone());
-        search.run(bytes, &mut |_| {}, &mut |_| false).unwrap()
+        search.run(bytes, &mut |_| false).unwrap()
     }
 
     #[test]

@@ -21,7 +21,6 @@ pub struct Holder {
 }
 
 /// Other processes that read or write the database now. Empty if there are none, or the system does not say.
-#[must_use]
 pub fn of(main: &Path) -> Vec<Holder> {
     // The system returns the list page by page: a line may be missed while others lock and unlock.
     (0..READS).map(|_| listed(main)).find(|holders| !holders.is_empty()).unwrap_or_default()
@@ -45,7 +44,6 @@ fn listed(main: &Path) -> Vec<Holder> {
 }
 
 /// The holders as text, for the reason of a failure.
-#[must_use]
 pub fn told(main: &Path) -> String {
     let named: Vec<String> =
         of(main)

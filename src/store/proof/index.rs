@@ -37,7 +37,6 @@ pub struct IndexHits {
 
 impl IndexHits {
     /// Hits for all handles.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.rows.iter().chain(&self.terms).sum()
     }

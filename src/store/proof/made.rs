@@ -74,7 +74,6 @@ impl ProofReader<'_> {
 
 /// The parts of an index from its CREATE statement: the text between the outer parentheses, without sort directions.
 /// Also returns the rest, the condition of a partial index.
-#[must_use]
 pub fn terms(sql: &str) -> (Vec<String>, String) {
     let (mut terms, mut term, mut depth, mut quoted) = (Vec::new(), String::new(), 0_usize, None);
     let mut condition = "";
@@ -115,7 +114,6 @@ pub fn terms(sql: &str) -> (Vec<String>, String) {
 }
 
 /// The expressions of a table's generated columns, from its CREATE statement: what follows `AS` in parentheses.
-#[must_use]
 pub fn generated_parts(sql: &str) -> String {
     let small = sql.to_ascii_lowercase();
     let is_part = |c: char| c.is_alphanumeric() || c == '_';

@@ -56,7 +56,6 @@ pub enum NeedleForm {
 
 impl NeedleForm {
     /// Whether it is an encoding of which a text may contain a part.
-    #[must_use]
     pub fn is_encoded(self) -> bool {
         use NeedleForm::{Base64, HexLower, HexUpper, Utf16Be, Utf16Le};
         matches!(self, Base64 | HexLower | HexUpper | Utf16Le | Utf16Be)
@@ -100,13 +99,11 @@ pub struct SoughtBytes {
 
 impl SoughtBytes {
     /// Creates a search for handles and their ends.
-    #[must_use]
     pub fn of(handles: &[String]) -> Self {
         SoughtBytes { handles: handles.to_vec(), tails: true, ..SoughtBytes::default() }
     }
 
     /// The needles of all of it.
-    #[must_use]
     pub fn needles(&self) -> Needles {
         Needles::new(&self.handles, &self.vectors, self.tails)
     }
@@ -124,7 +121,6 @@ pub struct Needles {
 impl Needles {
     /// Builds the needles of handles, numbered as given from 0, and of stored vectors, numbered after them. Needles
     /// have the same numbers with and without tails.
-    #[must_use]
     pub fn new(handles: &[String], vectors: &[Vec<u8>], tails: bool) -> Self {
         let mut all = Needles::default();
         let telling = || handles.iter().enumerate().filter(|(_, text)| text.len() >= SHORTEST && !plain_word(text));
@@ -181,14 +177,12 @@ impl Needles {
     }
 
     /// The needle with a number.
-    #[must_use]
     pub fn needle(&self, number: usize) -> Option<Needle<'_>> {
         let (handle, form) = *self.meant.get(number)?;
         Some(Needle { handle: handle as usize, form, bytes: self.words.word(number) })
     }
 
     /// Encodings searched for, by handle.
-    #[must_use]
     pub fn forms(&self) -> BTreeMap<usize, BTreeSet<NeedleForm>> {
         let mut forms: BTreeMap<usize, BTreeSet<NeedleForm>> = BTreeMap::new();
         for needle in self.iter() {
@@ -240,7 +234,6 @@ fn encodings(text: &str) -> Vec<(NeedleForm, Vec<u8>)> {
 
 /// Returns the part of a text's base64 form that does not depend on its neighbours: one for each of the three possible
 /// offsets within a group of three bytes, in both alphabets.
-#[must_use]
 pub fn base64(bytes: &[u8]) -> Vec<String> {
     let mut all = BTreeSet::new();
     for before in 0..3_usize {

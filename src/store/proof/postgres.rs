@@ -3,9 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
-
-use super::pass::{PassOutcome, PassReport, PassRequest};
+use super::pass::{PassReport, PassRequest};
 use crate::memory::agreeing;
 use crate::store::Store;
 use crate::store::engine_error::explain;
@@ -104,8 +102,8 @@ pub async fn pass(store: &Store, wanted: &PassRequest) -> Result<PassReport, Wri
         work.learn_again(&mut pass, table).await?;
     }
     work.statistics(&mut pass).await?;
-    work.checkpoint(&mut pass).await?;
-    work.beyond(&mut pass).await?;
+    let lsn = work.checkpoint(&mut pass).await?;
+    work.beyond(&mut pass, &lsn).await?;
     work.link.close().await;
     Ok(pass)
 }
@@ -157,17 +155,12 @@ impl PostgresPass<'_> {
 
     /// Vacuums a table. In an untouched table others deleted rows: if it cannot be vacuumed, that is disclosed.
     async fn table(&mut self, pass: &mut PassReport, table: &TableName, touched: bool) -> Result<(), WriteError> {
-        let began = Instant::now();
-        let title = table.title();
-        let full = self.wanted.full;
-        let step = if full { format!("vacuum full {title}") } else { format!("vacuum {title}") };
+        let (title, full) = (table.title(), self.wanted.full);
         let Some(before) = self.about(table).await? else { return Ok(()) };
         if !before.may {
-            let what = format!(
-                "{title} was not cleaned, because only its owner may do so; deleted rows stay in its \
-             file until then"
-            );
-            pass.not_allowed(step, what, began);
+            pass.refused.push(format!(
+                "{title} was not cleaned, because only its owner may do so; deleted rows stay in its file until then"
+            ));
             return Ok(());
         }
         let mut words = vec!["ANALYZE"];
@@ -181,14 +174,14 @@ impl PostgresPass<'_> {
                 let who = who.unwrap_or_else(|| "another session".to_owned());
                 let what = format!("{title} could not be cleaned: {who} holds a lock on it");
                 if touched {
-                    pass.failed(step, format!("{what}; resume later"), began);
+                    pass.incomplete.push(format!("{what}; resume later"));
                 } else {
-                    pass.not_allowed(step, what, began);
+                    pass.refused.push(what);
                 }
                 return Ok(());
             }
             Err(error) if matches!(&error, sqlx::Error::Database(_)) => {
-                pass.not_allowed(step, format!("{title} was not cleaned: {}", explain(&error)), began);
+                pass.refused.push(format!("{title} was not cleaned: {}", explain(&error)));
                 return Ok(());
             }
             Err(error) => return Err(error.into()),
@@ -202,34 +195,20 @@ impl PostgresPass<'_> {
             let Some(again) = self.settled(table).await? else { return Ok(()) };
             after = again;
         }
-        let rewritten = before.file.is_some() && before.file != after.file;
-        pass.figure(
-            &title,
-            json!({"file_before": before.file, "file_after": after.file, "rewritten": rewritten,
-                "dead_rows_before": before.dead, "dead_rows": after.dead}),
-        );
-        if full && before.file.is_some() && !rewritten {
-            pass.failed(
-                step,
-                format!(
-                    "{title} was not rewritten, because other sessions hold locks on it; resume \
-             later"
-                ),
-                began,
-            );
+        if full && before.file.is_some() && before.file == after.file {
+            let what = "was not rewritten, because other sessions hold locks on it; resume later";
+            pass.incomplete.push(format!("{title} {what}"));
             return Ok(());
         }
-        pass.done(step, began);
         if after.dead > 0 {
             self.dead(pass, &title, after.dead, touched).await?;
         }
         self.unlearned(pass, table).await?;
         if !full {
-            let what = format!(
+            pass.disclosures.push(format!(
                 "{title} was cleaned but not rewritten: copies of deleted values may remain in the free space of its \
                  file until it is reused; --full rewrites it"
-            );
-            pass.disclose(what);
+            ));
         }
         Ok(())
     }
@@ -237,20 +216,15 @@ impl PostgresPass<'_> {
     /// Recomputes statistics of a table with data that must be gone: those of a partitioned table are not recomputed
     /// with its partitions, and a truncated table keeps its own.
     async fn learn_again(&mut self, pass: &mut PassReport, table: &TableName) -> Result<(), WriteError> {
-        let began = Instant::now();
-        let step = format!("analyze {}", table.title());
         match self.patiently(&format!("ANALYZE {}", qualified(table))).await {
-            Ok(true) => pass.done(step, began),
-            Ok(false) => {
-                let what = format!(
-                    "the statistics of {} were not refreshed, because other sessions hold locks on it",
-                    table.title()
-                );
-                pass.not_allowed(step, what, began);
-            }
+            Ok(true) => {}
+            Ok(false) => pass.refused.push(format!(
+                "the statistics of {} were not refreshed, because other sessions hold locks on it",
+                table.title()
+            )),
             Err(error) if matches!(&error, sqlx::Error::Database(_)) => {
-                let what = format!("the statistics of {} were not rebuilt: {}", table.title(), explain(&error));
-                pass.not_allowed(step, what, began);
+                let title = table.title();
+                pass.refused.push(format!("the statistics of {title} were not rebuilt: {}", explain(&error)));
             }
             Err(error) => return Err(error.into()),
         }
@@ -260,26 +234,23 @@ impl PostgresPass<'_> {
     /// Deletes the statistics of an empty table: `ANALYZE` keeps those of the former rows, including the most common
     /// values of each column.
     async fn unlearned(&mut self, pass: &mut PassReport, table: &TableName) -> Result<(), WriteError> {
-        let began = Instant::now();
         let named = qualified(table);
         let params = [FetchedValue::Text(table.schema.clone()), FetchedValue::Text(table.name.clone())];
         let sql = format!("{LEARNED} AND NOT EXISTS (SELECT 1 FROM {named})");
         if self.rows(&sql, &params).await?.is_empty() {
             return Ok(());
         }
-        let step = format!("statistics of {}", table.title());
         let relation = format!("'{}'::regclass", named.replace('\'', "''"));
         match self.run(&FORGET.replace("$relation", &relation)).await {
-            Ok(()) => pass.done(step, began),
+            Ok(()) => {}
             Err(error) if matches!(&error, sqlx::Error::Database(_)) => {
                 self.run("ROLLBACK").await?;
-                let what = format!(
+                pass.refused.push(format!(
                     "the statistics of the emptied table {} hold its most common values until it has rows again and is \
                      analysed: {}",
                     table.title(),
                     explain(&error)
-                );
-                pass.not_allowed(step, what, began);
+                ));
             }
             Err(error) => return Err(error.into()),
         }
@@ -301,12 +272,8 @@ impl PostgresPass<'_> {
     async fn dead(&mut self, pass: &mut PassReport, title: &str, dead: i64, touched: bool) -> Result<(), WriteError> {
         let readers: Vec<String> = self.rows(OLD_READERS, &[]).await?.iter().map(|row| text(row, 0)).collect();
         if readers.is_empty() || !touched {
-            pass.disclose(agreeing(
-                dead,
-                &format!(
-                    "{title} holds {{#}} dead {{row|rows}}: other sessions have changed rows since it was cleaned"
-                ),
-            ));
+            let what = "{#} dead {row|rows}: other sessions have changed rows since it was cleaned";
+            pass.disclosures.push(format!("{title} holds {}", agreeing(dead, what)));
         } else {
             pass.incomplete.push(format!(
                 "{title} still holds {dead} dead rows, which {} may still read; end it and resume",
@@ -321,28 +288,22 @@ impl PostgresPass<'_> {
         let extended = self.rows(BEYOND, &[]).await.is_ok_and(|rows| rows.first().is_some_and(|r| number(r, 4) == 1));
         let tables = ["pg_catalog.pg_statistic", "pg_catalog.pg_statistic_ext_data"];
         for table in tables.into_iter().take(if extended { 2 } else { 1 }) {
-            let began = Instant::now();
-            let step = format!("vacuum full {table}");
             // Without the privilege the server only warns and skips it.
             let may = "SELECT rolsuper FROM pg_roles WHERE rolname = current_user";
             let may = self.rows(may, &[]).await.is_ok_and(|rows| rows.first().is_some_and(|r| number(r, 0) == 1));
             let what = |why: &str| format!("old statistics may still hold common values in the file of {table}: {why}");
             if !may {
-                pass.not_allowed(step, what("only a superuser may rewrite it"), began);
+                pass.refused.push(what("only a superuser may rewrite it"));
                 continue;
             }
             match self.written_anew(table).await {
-                Ok(Some(0)) => pass.done(step, began),
+                Ok(Some(0)) => {}
                 Ok(Some(dead)) => {
-                    pass.not_allowed(
-                        step,
-                        what(&agreeing(dead, "other sessions may still read {#} old {row|rows}")),
-                        began,
-                    );
+                    pass.refused.push(what(&agreeing(dead, "other sessions may still read {#} old {row|rows}")));
                 }
-                Ok(None) => pass.not_allowed(step, what("other sessions hold locks on it"), began),
+                Ok(None) => pass.refused.push(what("other sessions hold locks on it")),
                 Err(error) if matches!(&error, sqlx::Error::Database(_)) => {
-                    pass.not_allowed(step, what(&explain(&error)), began);
+                    pass.refused.push(what(&explain(&error)));
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -368,56 +329,53 @@ impl PostgresPass<'_> {
         }
     }
 
-    async fn checkpoint(&mut self, pass: &mut PassReport) -> Result<(), WriteError> {
-        let began = Instant::now();
+    /// Returns the place in the write-ahead log up to which it holds deleted values.
+    async fn checkpoint(&mut self, pass: &mut PassReport) -> Result<String, WriteError> {
         match self.run("CHECKPOINT").await {
-            Ok(()) => pass.done("checkpoint", began),
+            Ok(()) => {}
             Err(error) if matches!(&error, sqlx::Error::Database(_)) => {
-                let what = format!("old pages may remain on disk until the next checkpoint: {}", explain(&error));
-                pass.not_allowed("checkpoint", what, began);
+                let what = "old pages may remain on disk until the next checkpoint";
+                pass.refused.push(format!("{what}: {}", explain(&error)));
             }
             Err(error) => return Err(error.into()),
         }
-        let lsn = self.rows("SELECT pg_current_wal_lsn()::text", &[]).await;
-        if let Some(row) = lsn.ok().and_then(|rows| rows.into_iter().next()) {
-            pass.figure("wal_lsn", text(&row, 0));
-        }
-        Ok(())
+        let lsn = self.rows("SELECT pg_current_wal_lsn()::text", &[]).await.unwrap_or_default();
+        Ok(lsn.first().map_or_else(|| "now".to_owned(), |row| text(row, 0)))
     }
 
-    async fn beyond(&mut self, pass: &mut PassReport) -> Result<(), WriteError> {
-        let began = Instant::now();
-        let lsn = pass.figures.get("wal_lsn").and_then(|lsn| lsn.as_str()).unwrap_or("now").to_owned();
-        pass.disclose(format!("the server's write-ahead log before {lsn} holds deleted values until it is recycled"));
+    async fn beyond(&mut self, pass: &mut PassReport, lsn: &str) -> Result<(), WriteError> {
+        let log = format!("the server's write-ahead log before {lsn} holds deleted values until it is recycled");
+        pass.disclosures.push(log);
         let row = match self.rows(BEYOND, &[]).await {
             Ok(rows) => rows.into_iter().next().unwrap_or_default(),
             Err(error) => {
-                pass.not_allowed("beyond", format!("could not find out what holds copies: {}", explain(&error)), began);
+                pass.refused.push(format!("could not find out what holds copies: {}", explain(&error)));
                 return Ok(());
             }
         };
+        let mut disclose = |words: String| pass.disclosures.push(words);
         if !matches!(text(&row, 0).as_str(), "" | "off") {
-            pass.disclose("the write-ahead log is archived: archives, and backups made from them, hold deleted values");
+            let words = "the write-ahead log is archived: archives, and backups made from them, hold deleted values";
+            disclose(words.to_owned());
         }
         match number(&row, 1) {
             0 => {}
             count => {
                 let words = "{#} standby {server follows this one: it receives|servers follow this one: they receive} \
                  the deletions in due course";
-                pass.disclose(agreeing(count, words));
+                disclose(agreeing(count, words));
             }
         }
         if !text(&row, 2).is_empty() {
-            pass.disclose(format!("replication slots keep old log files: {}", text(&row, 2)));
+            disclose(format!("replication slots keep old log files: {}", text(&row, 2)));
         }
         if !text(&row, 5).is_empty() {
             let words = "publications have passed rows on, and subscribers may keep copies";
-            pass.disclose(format!("{words}: {}", text(&row, 5)));
+            disclose(format!("{words}: {}", text(&row, 5)));
         }
         if number(&row, 3) == 1 {
-            pass.disclose("pg_stat_statements is installed: its statement texts may hold values");
+            disclose("pg_stat_statements is installed: its statement texts may hold values".to_owned());
         }
-        pass.step("beyond", PassOutcome::Done, None, began);
         Ok(())
     }
 }

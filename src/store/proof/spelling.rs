@@ -9,7 +9,6 @@ use unicode_normalization::UnicodeNormalization as _;
 const DEPTH: usize = 3;
 
 /// Every spelling of a text, including itself. ASCII letters are not changed to the other case.
-#[must_use]
 pub fn spellings(text: &str) -> Vec<String> {
     let forms = forms(text);
     let mut all: BTreeSet<String> = forms.iter().cloned().collect();
@@ -23,7 +22,6 @@ pub fn spellings(text: &str) -> Vec<String> {
 }
 
 /// A text as given, composed, decomposed, and each in lower and upper case.
-#[must_use]
 pub fn forms(text: &str) -> Vec<String> {
     let (composed, decomposed): (String, String) = (text.nfc().collect(), text.nfd().collect());
     let mut all = BTreeSet::from([text.to_owned(), composed.clone(), decomposed.clone()]);
@@ -36,7 +34,6 @@ pub fn forms(text: &str) -> Vec<String> {
 /// A text as it may appear in JSON: with and without escaped slashes; beyond ASCII literally or as `\u`; special
 /// characters of HTML, all punctuation, or everything as `\u`. Also each of these within JSON strings, some levels
 /// deep.
-#[must_use]
 pub fn json_escapes(text: &str) -> Vec<String> {
     let mut all = BTreeSet::new();
     let marks = |c: char| matches!(c, '<' | '>' | '&' | '\'' | '+' | '"' | '`');
@@ -82,7 +79,6 @@ fn escape(text: &str, slash: &str, coded: impl Fn(char) -> bool, capitals: bool)
 }
 
 /// A text as it may appear in a URL: as a component, as a form field, and with the punctuation that a whole URL keeps.
-#[must_use]
 pub fn percent_escapes(text: &str) -> Vec<String> {
     let mut all = BTreeSet::new();
     let part = |b: u8| b.is_ascii_alphanumeric() || b"-_.~".contains(&b);

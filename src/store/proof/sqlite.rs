@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection as _};
 
-use super::pass::{PassOutcome, PassReport, PassRequest};
+use super::pass::{PassReport, PassRequest};
 use super::segments::add_rows;
 use super::{bytes::sqlite_files, holders};
 use crate::layout::Engine;
@@ -85,14 +85,10 @@ pub async fn pass(store: &Store, wanted: &PassRequest) -> Result<PassReport, Wri
     work.run("PRAGMA secure_delete = ON; PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON").await?;
     let mut pass = PassReport::default();
     let mode = text(&work.row("PRAGMA journal_mode").await?, 0);
-    pass.figure("journal_mode", mode.clone());
     work.steps(&mut pass, mode == "wal").await?;
-    for (_, schema) in database.attached() {
-        let began = Instant::now();
-        let note =
-            format!("the attached file {schema} was searched but not cleaned: open it separately to erase there");
-        pass.not_allowed(format!("vacuum {schema}"), note, began);
-    }
+    pass.refused.extend(database.attached().iter().map(|(_, schema)| {
+        format!("the attached file {schema} was searched but not cleaned: open it separately to erase there")
+    }));
     work.link.close().await?;
     Ok(pass)
 }
@@ -136,10 +132,11 @@ impl SqlitePass {
         if !self.rebuild(pass, &search_tables).await? || !self.statistics(pass).await? {
             return Ok(());
         }
-        if (wal && !self.checkpoint(pass, "checkpoint").await?) || !self.room(pass)? || !self.vacuum(pass).await? {
+        if (wal && !self.checkpoint(pass).await?) || !self.room(pass)? || !self.vacuum(pass).await? {
             return Ok(());
         }
-        if wal && !self.checkpoint(pass, "checkpoint again").await? {
+        // Once more, for what the rewrite wrote to the log.
+        if wal && !self.checkpoint(pass).await? {
             return Ok(());
         }
         if !wal && !self.journal(pass).await? {
@@ -150,41 +147,25 @@ impl SqlitePass {
 
     async fn rebuild(&mut self, pass: &mut PassReport, tables: &[RawRow]) -> Result<bool, WriteError> {
         for table in tables {
-            let began = Instant::now();
             let name = text(table, 0);
-            let step = format!("rebuild {name}");
             let optimize = tell(&name, "optimize");
-            match self.make_again(&name, &text(table, 1)).await {
-                Ok(Some(MadeAgain::Without(0))) => pass.done(step, began),
-                Ok(Some(MadeAgain::Unknown)) => {
-                    let reason = format!(
-                        "{name} was not rebuilt: it does not show which rows it indexes, and a rebuild would add the \
-                         rows left out of it; rebuild it with the program that maintains it, and resume"
-                    );
-                    pass.failed(step, reason, began);
-                    return Ok(false);
+            let reason = match self.make_again(&name, &text(table, 1)).await {
+                Ok(Some(MadeAgain::Without(0))) => continue,
+                Ok(Some(MadeAgain::Without(_))) => {
+                    self.partial.push(name);
+                    continue;
                 }
-                Ok(Some(MadeAgain::Without(kept_out))) => {
-                    self.partial.push(name.clone());
-                    let what = "{#} {row|rows} of its content {was|were} not indexed and {stays|stay} out";
-                    pass.step(step, PassOutcome::Done, Some(format!("{name}: {}", agreeing(kept_out, what))), began);
-                }
-                Ok(None) => {
-                    let reason = self.in_the_way(&format!("{name} could not be rebuilt"));
-                    pass.failed(step, reason, began);
-                    return Ok(false);
-                }
+                Ok(Some(MadeAgain::Unknown)) => format!(
+                    "{name} was not rebuilt: it does not show which rows it indexes, and a rebuild would add the rows \
+                     left out of it; rebuild it with the program that maintains it, and resume"
+                ),
+                Ok(None) => self.in_the_way(&format!("{name} could not be rebuilt")),
                 // A contentless index cannot be rebuilt, only merged.
-                Err(_) if self.patiently(&optimize).await.is_ok_and(|done| done.is_some()) => {
-                    let note = format!("{name} stores no content itself: its index was merged, not rebuilt");
-                    pass.step(step, PassOutcome::Done, Some(note), began);
-                }
-                Err(error) => {
-                    let reason = format!("{name} could not be rebuilt: {}", explain(&error));
-                    pass.failed(step, reason, began);
-                    return Ok(false);
-                }
-            }
+                Err(_) if self.patiently(&optimize).await.is_ok_and(|done| done.is_some()) => continue,
+                Err(error) => format!("{name} could not be rebuilt: {}", explain(&error)),
+            };
+            pass.incomplete.push(reason);
+            return Ok(false);
         }
         Ok(true)
     }
@@ -293,20 +274,15 @@ impl SqlitePass {
         if number(&self.row(STATISTICS).await?, 0) == 0 {
             return Ok(true);
         }
-        let began = Instant::now();
-        let reason = match self.patiently("ANALYZE main").await {
-            Ok(Some(())) => {
-                pass.done("analyze", began);
-                return Ok(true);
-            }
+        pass.incomplete.push(match self.patiently("ANALYZE main").await {
+            Ok(Some(())) => return Ok(true),
             Ok(None) => self.in_the_way("statistics were not rebuilt"),
             Err(error) => lacking("statistics were not rebuilt", error)?,
-        };
-        pass.failed("analyze", reason, began);
+        });
         Ok(false)
     }
 
-    async fn checkpoint(&mut self, pass: &mut PassReport, step: &str) -> Result<bool, WriteError> {
+    async fn checkpoint(&mut self, pass: &mut PassReport) -> Result<bool, WriteError> {
         let began = Instant::now();
         loop {
             // 1 means that someone still reads an older state or writes.
@@ -316,12 +292,10 @@ impl SqlitePass {
                 Err(error) => return Err(error.into()),
             };
             if !busy {
-                pass.done(step, began);
                 return Ok(true);
             }
             if began.elapsed() >= self.patience {
-                let reason = self.in_the_way("the write-ahead log could not be emptied");
-                pass.failed(step, reason, began);
+                pass.incomplete.push(self.in_the_way("the write-ahead log could not be emptied"));
                 return Ok(false);
             }
             tokio::time::sleep(WAIT).await;
@@ -330,23 +304,19 @@ impl SqlitePass {
 
     /// Checks for disk space: the file is rewritten, which needs room next to it and for temporary files.
     fn room(&mut self, pass: &mut PassReport) -> Result<bool, WriteError> {
-        let began = Instant::now();
         let bytes = std::fs::metadata(&self.main).map_err(sqlx::Error::from)?.len();
         let folder = self.main.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let temporary = std::env::var_os("SQLITE_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from);
         for (place, needed) in [(folder, 2 * bytes), (temporary.as_path(), bytes)] {
             if let Some(free) = free_bytes(place).filter(|free| *free < needed) {
-                let reason = format!(
+                pass.incomplete.push(format!(
                     "too little space to rewrite the file: {needed} bytes are needed in {}, {free} are free; free some \
                      space and resume",
                     place.display()
-                );
-                pass.failed("room", reason, began);
+                ));
                 return Ok(false);
             }
         }
-        pass.figure("bytes_before", bytes);
-        pass.done("room", began);
         Ok(true)
     }
 
@@ -391,31 +361,26 @@ impl SqlitePass {
 
     async fn vacuum(&mut self, pass: &mut PassReport) -> Result<bool, WriteError> {
         const WHAT: &str = "the file could not be rewritten";
-        let began = Instant::now();
         let reason = match self.write_again().await {
-            Ok(Some(())) => {
-                pass.done("vacuum", began);
-                return Ok(true);
-            }
+            Ok(Some(())) => return Ok(true),
             Ok(None) => self.in_the_way(WHAT),
             Err(error) => {
                 let reason = format!("{}; run VACUUM with it", lacking(WHAT, error)?);
                 // Deleted values were overwritten in place, and the bytes are searched: only free pages could contain
                 // older ones.
                 if self.free_pages().await? == 0 {
-                    pass.not_allowed("vacuum", reason, began);
+                    pass.refused.push(reason);
                     return Ok(true);
                 }
                 format!("{reason}, then resume")
             }
         };
-        pass.failed("vacuum", reason, began);
+        pass.incomplete.push(reason);
         Ok(false)
     }
 
     /// Removes a persistent journal, which contains copies of old pages.
     async fn journal(&mut self, pass: &mut PassReport) -> Result<bool, WriteError> {
-        let began = Instant::now();
         let journal = sqlite_files(&self.main).into_iter().nth(3).unwrap_or_default();
         if !journal.exists() {
             return Ok(true);
@@ -424,11 +389,9 @@ impl SqlitePass {
         self.run("PRAGMA main.journal_mode = PERSIST").await?;
         let gone = self.patiently("PRAGMA main.journal_mode = DELETE").await?;
         if gone.is_some() && !journal.exists() {
-            pass.done("journal", began);
             return Ok(true);
         }
-        let reason = self.in_the_way(&format!("{} is still there", journal.display()));
-        pass.failed("journal", reason, began);
+        pass.incomplete.push(self.in_the_way(&format!("{} is still there", journal.display())));
         Ok(false)
     }
 
@@ -443,16 +406,11 @@ impl SqlitePass {
     }
 
     async fn check(&mut self, pass: &mut PassReport) -> Result<(), WriteError> {
-        let began = Instant::now();
         let free = self.free_pages().await?;
-        pass.figure("freelist_count", free);
-        pass.figure("bytes_after", std::fs::metadata(&self.main).map_err(sqlx::Error::from)?.len());
         if free != 0 {
             let words = "{#} free {page|pages} appeared after the file was rewritten; resume";
             pass.incomplete.push(agreeing(free, words));
         }
-        pass.done("free pages", began);
-        let began = Instant::now();
         let contentless: Vec<String> = self
             .rows(SEARCH_TABLES)
             .await?
@@ -463,24 +421,14 @@ impl SqlitePass {
         let mut said: Vec<String> = match self.rows("PRAGMA main.integrity_check(100)").await {
             Ok(rows) => rows.iter().map(|row| text(row, 0)).collect(),
             Err(error) => {
-                pass.not_allowed("integrity", lacking("the file was not checked for damage", error)?, began);
+                pass.refused.push(lacking("the file was not checked for damage", error)?);
                 return Ok(());
             }
         };
-        let (all, is_ok) = (said.len(), said == ["ok"]);
         // Such an index has nothing to be compared with, and one that leaves rows out differs from its content.
         said.retain(|line| !contentless.iter().any(|name| is_no_comparison(line, name)) && !self.is_partial(line));
-        if is_ok {
-            pass.done("integrity", began);
-        } else if said.is_empty() {
-            let told: Vec<&str> = contentless.iter().chain(&self.partial).map(String::as_str).collect();
-            let words =
-                "{#} search {index was not compared with its content|indexes were not compared with their content}";
-            let note = format!("{}: {}", agreeing(all, words), told.join(", "));
-            pass.step("integrity", PassOutcome::Done, Some(note), began);
-        } else {
-            let reason = format!("the database is damaged: {}", said.join("; "));
-            pass.failed("integrity", reason, began);
+        if !said.is_empty() && said != ["ok"] {
+            pass.incomplete.push(format!("the database is damaged: {}", said.join("; ")));
         }
         Ok(())
     }

@@ -30,8 +30,6 @@ pub struct SearchedColumn {
     pub declared: String,
     /// Content that the column can hold.
     pub holds: ColumnContent,
-    /// True when the column's values are bytes.
-    pub binary: bool,
     /// Whether the column is NOT NULL.
     pub required: bool,
     /// Whether the column is also visible through the table that this one inherits from.
@@ -70,7 +68,6 @@ pub enum UnsearchedReason {
 
 impl UnsearchedReason {
     /// The reason as text.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             UnsearchedReason::Denied => "you have no right to read it",
@@ -109,7 +106,7 @@ pub struct SearchedTable {
 fn sqlite() -> String {
     let has_index = has_key_index("l.name", "l.schema");
     format!(
-        "SELECT l.schema, l.name, l.type, l.wr, c.name, lower(c.type), c.hidden, c.pk, 'words', 0, 0, 0, c.\"notnull\" OR c.pk > 0, \
+        "SELECT l.schema, l.name, l.type, l.wr, c.name, lower(c.type), c.hidden, c.pk, 'words', 0, 0, c.\"notnull\" OR c.pk > 0, \
      0, c.pk > 0 AND NOT c.\"notnull\" AND NOT l.wr AND NOT l.strict AND {has_index} \
      FROM pragma_table_list l JOIN pragma_table_xinfo(l.name, l.schema) c \
      WHERE l.type IN ('table', 'shadow') AND l.schema <> 'temp' ORDER BY l.schema, l.name, c.cid"
@@ -146,19 +143,19 @@ const POSTGRES: &str = "WITH RECURSIVE stored AS (SELECT c.oid, c.relname, c.rel
            'polygon', 'circle', 'pg_lsn') AND t.typnamespace = 'pg_catalog'::regnamespace \
            OR t.typname IN ('vector', 'halfvec', 'sparsevec') AND EXISTS (SELECT 1 FROM pg_depend d \
              WHERE d.classid = 'pg_type'::regclass AND d.objid = t.oid AND d.deptype = 'e') THEN 'neither' \
-         ELSE 'words' END AS holds, t.typname = 'bytea' AND NOT p.inner_to AS bytes \
+         ELSE 'words' END AS holds \
        FROM part p JOIN pg_type t ON t.oid = p.oid \
        WHERE t.typtype IN ('b', 'e', 'p') AND NOT (t.typcategory = 'A' AND t.typelem <> 0)), \
      kinds AS (SELECT root, CASE WHEN bool_or(holds = 'words') THEN 'words' \
        WHEN bool_or(holds = 'number' AND NOT inner_to) THEN 'number' WHEN bool_or(holds = 'number') THEN 'numbers' \
-       ELSE 'neither' END AS holds, bool_or(bytes) AS bytes FROM leaf GROUP BY root) \
+       ELSE 'neither' END AS holds FROM leaf GROUP BY root) \
      SELECT s.nspname::text, s.relname::text, CASE \
        WHEN s.relkind = 'f' THEN 'foreign' \
        WHEN NOT (has_schema_privilege(s.space, 'USAGE') AND has_table_privilege(s.oid, 'SELECT')) THEN 'denied' \
        WHEN s.relkind = 'm' THEN CASE WHEN s.relispopulated THEN 'copies' ELSE 'empty' END \
        WHEN s.relkind = 'p' THEN 'parent' ELSE 'table' END, 0, a.attname::text, \
      lower(format_type(a.atttypid, a.atttypmod)), CASE WHEN a.attgenerated = '' THEN 0 ELSE 3 END, \
-     coalesce((SELECT array_position(i.columns[0:i.width - 1], a.attnum) + 1 FROM chosen i WHERE i.indrelid = s.oid), 0), coalesce(k.holds, 'words'), coalesce(k.bytes, false), \
+     coalesce((SELECT array_position(i.columns[0:i.width - 1], a.attnum) + 1 FROM chosen i WHERE i.indrelid = s.oid), 0), coalesce(k.holds, 'words'), \
      s.relispartition, row_security_active(s.oid), a.attnotnull, \
      a.attinhcount > 0 AND NOT s.relispartition \
      FROM stored s JOIN held a ON a.attrelid = s.oid LEFT JOIN kinds k ON k.root = a.atttypid ORDER BY 1, 2, a.attnum";
@@ -197,21 +194,20 @@ pub async fn read(store: &Store) -> Result<Vec<SearchedTable>, StoreError> {
             key: Vec::new(),
             has_keys_of_null: false,
             row_number: (store.engine() == Engine::Sqlite && number(&row, 3) == 0).then_some("rowid"),
-            partition: number(&row, 10) == 1,
+            partition: number(&row, 9) == 1,
             inherits: None,
             has_heirs: false,
-            hidden: number(&row, 11) == 1,
+            hidden: number(&row, 10) == 1,
         });
         let holds = holds(&text(&row, 8));
         let column = SearchedColumn {
             name: text(&row, 4),
             declared: text(&row, 5),
             holds,
-            binary: number(&row, 9) == 1,
-            required: number(&row, 12) == 1,
-            inherited: number(&row, 13) == 1,
+            required: number(&row, 11) == 1,
+            inherited: number(&row, 12) == 1,
         };
-        table.has_keys_of_null |= number(&row, 14) == 1;
+        table.has_keys_of_null |= number(&row, 13) == 1;
         if number(&row, 7) > 0 {
             keys.entry(name.clone()).or_default().push((number(&row, 7), column.name.clone()));
         }
@@ -303,7 +299,6 @@ fn keys_below(tables: &mut BTreeMap<TableName, SearchedTable>, rows: &[RawRow]) 
 }
 
 /// Whether a table is internal to SQLite, not a relation.
-#[must_use]
 pub fn is_engines_own(table: &TableName) -> bool {
     table.name.starts_with("sqlite_")
 }

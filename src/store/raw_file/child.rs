@@ -4,7 +4,6 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
 
 use super::{ChildReply, ChildRequest, REQUEST};
 use crate::store::proof::bytes::{ByteScan, ByteSearch, FileScan, ReaderScan};
@@ -13,7 +12,6 @@ use crate::store::proof::pages::Pages;
 
 /// Answers the single request on standard input. Exits at once when standard input ends: then the parent is gone, or no
 /// longer waits.
-#[must_use]
 pub fn serve() -> ExitCode {
     let mut line = Vec::new();
     let read = io::stdin().lock().take(REQUEST).read_until(b'\n', &mut line);
@@ -39,12 +37,7 @@ fn say(reply: &ChildReply) -> io::Result<()> {
 
 fn answer(request: ChildRequest<'_>) -> io::Result<ChildReply> {
     match request {
-        ChildRequest::Search { files, sought } => {
-            let mut parent = Ok(());
-            // Without a parent nobody needs the result; the end of standard input signals that.
-            let scan = search(&files, sought.into_owned(), &mut |bytes| parent = say(&ChildReply::Read(bytes)));
-            parent.and(scan).map(ChildReply::Found)
-        }
+        ChildRequest::Search { files, sought } => search(&files, sought.into_owned()).map(ChildReply::Found),
         ChildRequest::Head { file, bytes } => {
             let mut head = Vec::new();
             let read = File::open(&file).and_then(|file| file.take(bytes).read_to_end(&mut head));
@@ -59,25 +52,22 @@ fn answer(request: ChildRequest<'_>) -> io::Result<ChildReply> {
     }
 }
 
-/// Searches files; a missing one contains nothing. `each` gets the number of bytes of every piece.
-fn search(files: &[PathBuf], sought: SoughtBytes, each: &mut impl FnMut(u64)) -> io::Result<ByteScan> {
-    let began = Instant::now();
+/// Searches files; a missing one contains nothing.
+fn search(files: &[PathBuf], sought: SoughtBytes) -> io::Result<ByteScan> {
     let search = ByteSearch::new(sought.needles(), sought.known);
     let mut scan = ByteScan::default();
     for path in files {
-        let (found, known, bytes) = match File::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => (Vec::new(), 0, None),
+        let ReaderScan { found, known } = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => ReaderScan::default(),
             Err(error) => return Err(at(path)(error)),
             Ok(file) => {
                 let mut pages = File::open(path).and_then(Pages::of).map_err(at(path))?;
                 let mut is_chance = |place: &_| pages.as_mut().is_some_and(|pages| pages.is_across(place));
-                let ReaderScan { found, known, bytes } = search.run(file, each, &mut is_chance).map_err(at(path))?;
-                (found, known, Some(bytes))
+                search.run(file, &mut is_chance).map_err(at(path))?
             }
         };
-        scan.files.push(FileScan { path: path.display().to_string(), bytes, found, known });
+        scan.files.push(FileScan { path: path.display().to_string(), found, known });
     }
-    scan.ms = began.elapsed().as_millis() as u64;
     Ok(scan)
 }
 
@@ -111,11 +101,10 @@ mod tests {
         let sought = SoughtBytes::of(&["auth0|7f3a9b2c".to_owned()]);
         let main = folder.path().join("a.db");
         std::fs::write(&main, b"xx auth0|7f3a9b2c yy AUTH0|7F3A9B2C").unwrap();
-        let mut read = 0;
-        let scan = search(&sqlite_files(&main), sought.clone(), &mut |n| read += n).unwrap();
-        assert_eq!((scan.files.len(), scan.files[0].bytes, scan.files[1].bytes, read), (4, Some(35), None, 35));
+        let scan = search(&sqlite_files(&main), sought.clone()).unwrap();
+        assert_eq!(scan.files.iter().map(|file| file.hits() > 0).collect::<Vec<_>>(), [true, false, false, false]);
         assert_eq!(scan.by_needle()[&(0, NeedleForm::Utf8)], 1);
-        let error = search(&[folder.path().to_owned()], sought, &mut |_| {}).unwrap_err();
+        let error = search(&[folder.path().to_owned()], sought).unwrap_err();
         assert!(error.to_string().contains(&folder.path().display().to_string()), "{error}");
     }
 

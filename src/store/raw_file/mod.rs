@@ -4,7 +4,7 @@
 //! program may then delete the log under SQLite or write next to it. So no code in a process that may hold a connection
 //! opens a database file, `-wal`, `-shm` or `-journal`. Where SQLite itself can answer, it is asked.
 //!
-//! Parent and child exchange lines of JSON. The child gets one request on standard input, which then stays open: when
+//! Parent and child exchange a line of JSON each. The child gets one request on standard input, which then stays open: when
 //! it is closed, nobody waits for the child any more, and it exits.
 
 mod child;
@@ -42,11 +42,9 @@ enum ChildRequest<'a> {
     Copy { files: Vec<(PathBuf, PathBuf)> },
 }
 
-/// A line of the child's answer. All but [`ChildReply::Read`] end it.
+/// The child's answer.
 #[derive(Debug, Serialize, Deserialize)]
 enum ChildReply {
-    /// Number of further bytes read.
-    Read(u64),
     /// Findings of a search.
     Found(ByteScan),
     /// The first bytes of a file.
@@ -76,23 +74,16 @@ pub struct RawFiles {
 
 impl RawFiles {
     /// Uses a given program of ours for reading, as tests do, or this one.
-    #[must_use]
     pub fn through(program: Option<PathBuf>) -> Self {
         RawFiles { program: program.unwrap_or_else(this_program) }
     }
 
-    /// Searches files; a missing one contains nothing. `each` gets the number of bytes of every piece.
+    /// Searches files; a missing one contains nothing.
     ///
     /// # Errors
     /// The child could not be started, or could not read an existing file.
-    pub async fn search(
-        &self,
-        files: &[PathBuf],
-        sought: &SoughtBytes,
-        each: &mut impl FnMut(u64),
-    ) -> Result<ByteScan, UnreadBytes> {
-        let request = ChildRequest::Search { files: files.to_vec(), sought: Cow::Borrowed(sought) };
-        match self.ask(&request, each).await? {
+    pub async fn search(&self, files: &[PathBuf], sought: &SoughtBytes) -> Result<ByteScan, UnreadBytes> {
+        match self.ask(&ChildRequest::Search { files: files.to_vec(), sought: Cow::Borrowed(sought) }).await? {
             ChildReply::Found(scan) => Ok(scan),
             _ => Err(stray()),
         }
@@ -103,7 +94,7 @@ impl RawFiles {
     /// # Errors
     /// As [`RawFiles::search`].
     pub async fn head(&self, file: &Path, bytes: u64) -> Result<Vec<u8>, UnreadBytes> {
-        match self.ask(&ChildRequest::Head { file: file.to_owned(), bytes }, &mut |_| {}).await? {
+        match self.ask(&ChildRequest::Head { file: file.to_owned(), bytes }).await? {
             ChildReply::Head(head) => Ok(head),
             _ => Err(stray()),
         }
@@ -114,19 +105,19 @@ impl RawFiles {
     /// # Errors
     /// As [`RawFiles::search`]; or a copy could not be written.
     pub async fn copy(&self, files: Vec<(PathBuf, PathBuf)>) -> Result<(), UnreadBytes> {
-        match self.ask(&ChildRequest::Copy { files }, &mut |_| {}).await? {
+        match self.ask(&ChildRequest::Copy { files }).await? {
             ChildReply::Copied => Ok(()),
             _ => Err(stray()),
         }
     }
 
     /// Sends a request to a new child and reads the answer. If dropped, it kills the child.
-    async fn ask(&self, request: &ChildRequest<'_>, each: &mut impl FnMut(u64)) -> Result<ChildReply, UnreadBytes> {
+    async fn ask(&self, request: &ChildRequest<'_>) -> Result<ChildReply, UnreadBytes> {
         let mut line = serde_json::to_vec(request).map_err(|e| UnreadBytes::of("the request cannot be sent", e))?;
         line.push(b'\n');
         let started = |e| UnreadBytes::of("could not start a process to read the files", e);
         let mut child = self.start().map_err(started)?;
-        let answer = converse(&mut child, &line, each).await;
+        let answer = converse(&mut child, &line).await;
         let _ = child.start_kill();
         let _ = child.wait().await;
         match answer? {
@@ -145,7 +136,7 @@ impl RawFiles {
     }
 }
 
-async fn converse(child: &mut Child, request: &[u8], each: &mut impl FnMut(u64)) -> Result<ChildReply, UnreadBytes> {
+async fn converse(child: &mut Child, request: &[u8]) -> Result<ChildReply, UnreadBytes> {
     let broken = |e| UnreadBytes::of("the process that reads the files does not answer", e);
     let ended = || UnreadBytes("the process that reads the files ended before it answered".to_owned());
     let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else { return Err(ended()) };
@@ -157,20 +148,12 @@ async fn converse(child: &mut Child, request: &[u8], each: &mut impl FnMut(u64))
     if sent.await.is_err() {
         return Err(ended());
     }
-    let mut output = BufReader::new(output);
     let mut line = Vec::new();
-    loop {
-        line.clear();
-        let read = (&mut output).take(LINE).read_until(b'\n', &mut line).await.map_err(broken)?;
-        if read == 0 {
-            return Err(ended());
-        }
-        match serde_json::from_slice(&line) {
-            Ok(ChildReply::Read(bytes)) => each(bytes),
-            Ok(reply) => return Ok(reply),
-            Err(_) => return Err(stray()),
-        }
+    let read = BufReader::new(output.take(LINE)).read_until(b'\n', &mut line).await.map_err(broken)?;
+    if read == 0 {
+        return Err(ended());
     }
+    serde_json::from_slice(&line).map_err(|_| stray())
 }
 
 fn stray() -> UnreadBytes {
@@ -187,7 +170,6 @@ fn this_program() -> PathBuf {
 }
 
 /// Whether the program was started to read raw bytes for its parent, by its arguments.
-#[must_use]
 pub fn is_asked_for(mut arguments: impl Iterator<Item = impl AsRef<OsStr>>) -> bool {
     arguments.next().is_some_and(|first| first.as_ref() == ARGUMENT) && arguments.next().is_none()
 }

@@ -52,13 +52,11 @@ pub struct RawTable {
 
 impl RawTable {
     /// Whether a source reads from it.
-    #[must_use]
     pub fn is_of(&self, source: &BoundSource) -> bool {
         self.name == TableName::new(&source.table.0, &source.table.1)
     }
 
     /// The column with this name, in any case, as in SQL.
-    #[must_use]
     pub fn column(&self, name: &str) -> Option<&CatalogColumn> {
         self.columns.iter().find(|c| c.name == name).or_else(|| {
             let mut alike = self.columns.iter().filter(|c| c.name.eq_ignore_ascii_case(name));

@@ -72,7 +72,6 @@ struct PageEnd {
 
 impl RawQuery {
     /// Whether conditions narrow the rows.
-    #[must_use]
     pub fn is_filtered(&self) -> bool {
         !self.filters.is_empty()
     }

@@ -30,7 +30,6 @@ pub enum ShownRaw {
 
 impl ShownRaw {
     /// The value as JSON has it.
-    #[must_use]
     pub fn part(&self) -> JsonPart<'_> {
         match self {
             ShownRaw::Value(value) => JsonPart::Value(value),
@@ -49,7 +48,6 @@ impl ShownRaw {
     }
 
     /// The value on one line: texts unchanged, everything else as JSON.
-    #[must_use]
     pub fn line(&self) -> String {
         let value = match self {
             ShownRaw::Value(value) => value,

@@ -3,7 +3,6 @@
 use rustls::{CertificateError, Error};
 
 /// Describes an error about a certificate; `None` for other errors.
-#[must_use]
 pub fn complaint(error: &sqlx::Error) -> Option<String> {
     let inner: &(dyn std::error::Error + 'static) = match error {
         sqlx::Error::Io(io) => io.get_ref()?,

@@ -144,7 +144,6 @@ impl ServerLink {
     }
 
     /// Whether it belongs to the current runtime.
-    #[must_use]
     pub fn is_at_home(&self) -> bool {
         self.runtime == tokio::runtime::Handle::current().id()
     }

@@ -115,7 +115,6 @@ impl Server {
     }
 
     /// Returns an address that is the same for all spellings.
-    #[must_use]
     pub fn place(&self) -> String {
         let hosts: Vec<&str> = self.hosts.iter().map(|host| host.name.as_str()).collect();
         let name = self.hosts.first().and_then(|host| host.options.get_database()).unwrap_or_default();
@@ -123,7 +122,6 @@ impl Server {
     }
 
     /// Returns the chosen one of several hosts; `None` if there is only one, or none was found yet.
-    #[must_use]
     pub fn choice(&self) -> Option<&str> {
         let host = self.hosts.get(*self.chosen.get()?)?;
         (self.hosts.len() > 1).then_some(host.name.as_str())
@@ -202,7 +200,6 @@ struct NoConnection {
 }
 
 /// The system's message for a failure to connect, without the address; other errors in full.
-#[must_use]
 pub fn cause_of(error: &io::Error) -> String {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<NoConnection>());
     inner.map_or(error, |failed| &failed.cause).to_string()

@@ -54,32 +54,10 @@ const REFUSED: [(&str, &[&str]); 10] = [
 
 /// Settings that are supported, or have no effect here.
 const FOLLOWED: [&str; 26] = [
-    "application_name",
-    "channel_binding",
-    "client_encoding",
-    "connect_timeout",
-    "dbname",
-    "fallback_application_name",
-    "gssencmode",
-    "host",
-    "hostaddr",
-    "options",
-    "passfile",
-    "password",
-    "port",
-    "ssl_max_protocol_version",
-    "ssl_min_protocol_version",
-    "sslcert",
-    "sslcompression",
-    "sslkey",
-    "sslmode",
-    "sslnegotiation",
-    "sslrootcert",
-    "sslsni",
-    "statement-cache-capacity",
-    "target_session_attrs",
-    "tcp_user_timeout",
-    "user",
+    "application_name", "channel_binding", "client_encoding", "connect_timeout", "dbname", "fallback_application_name",
+    "gssencmode", "host", "hostaddr", "options", "passfile", "password", "port", "ssl_max_protocol_version",
+    "ssl_min_protocol_version", "sslcert", "sslcompression", "sslkey", "sslmode", "sslnegotiation", "sslrootcert",
+    "sslsni", "statement-cache-capacity", "target_session_attrs", "tcp_user_timeout", "user",
 ];
 
 /// System-wide folders of the service file.

@@ -24,7 +24,6 @@ pub struct Histogram<'a> {
 
 impl<'a> Histogram<'a> {
     /// Buckets of values from 0 to 1.
-    #[must_use]
     pub fn new(buckets: &'a [u64]) -> Self {
         Self { buckets, ends: ("0".into(), "1".into()), role: StyleRole::Series1 }
     }
@@ -109,7 +108,6 @@ pub struct DivergingBars<'a> {
 
 impl DivergingBars<'_> {
     /// The bars as lines of `width` columns: label, bar, sign and value, note.
-    #[must_use]
     pub fn lines(&self, width: usize, look: &Look) -> Vec<TextLine> {
         let widest =
             |of: fn(&DivergingBar) -> &SafeText| self.bars.iter().map(|bar| of(bar).width()).max().unwrap_or(0);

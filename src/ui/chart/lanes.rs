@@ -43,7 +43,6 @@ pub struct LaneLevel {
 
 impl LaneLevel {
     /// The value at a time.
-    #[must_use]
     pub fn at(&self, time: f64) -> f64 {
         self.steps.iter().take_while(|(at, _)| *at <= time).last().map_or(self.start, |(_, value)| *value)
     }
@@ -85,14 +84,12 @@ impl LaneChart<'_> {
     }
 
     /// The scale for a chart of this many columns.
-    #[must_use]
     pub fn scale(&self, width: u16) -> Scale {
         let room = usize::from(width.saturating_sub(self.names()));
         Scale::folding(self.moments, room, if self.is_time { (FOLD, STRETCH) } else { (0, 2) })
     }
 
     /// Seconds per column; `None` if there is only one moment.
-    #[must_use]
     pub fn seconds_a_column(&self, width: u16) -> Option<f64> {
         let scale = self.scale(width);
         let widest = scale.stretches().iter().max_by_key(|stretch| stretch.width)?;

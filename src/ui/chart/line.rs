@@ -41,7 +41,6 @@ pub struct LineChart<'a> {
 
 impl<'a> LineChart<'a> {
     /// A chart of values from 0 to 1.
-    #[must_use]
     pub fn new(points: &'a [LinePoint]) -> Self {
         let ends = (SafeText::default(), SafeText::default());
         Self { points, range: (0.0, 1.0), ends, selected: None, role: StyleRole::Series1, is_stepped: false }

@@ -30,7 +30,6 @@ pub struct TimeStretch {
 
 impl Scale {
     /// Creates a scale of `width` columns over spans of (begin, end). Spans with a NaN time are left out.
-    #[must_use]
     pub fn new(spans: &[(f64, f64)], width: usize) -> Self {
         let mut spans: Vec<(f64, f64)> = spans
             .iter()
@@ -47,7 +46,6 @@ impl Scale {
     /// Creates a scale of `width` columns over moments (in order) that folds the longest pauses, but only as many as
     /// are needed to keep most moments apart. A fold takes `gap` columns and a stretch at least `least`, so that both
     /// can be labelled.
-    #[must_use]
     pub fn folding(moments: &[f64], width: usize, (gap, least): (usize, usize)) -> Self {
         /// Columns that a fold must distinguish to be worth its own.
         const WORTH: usize = 2;
@@ -90,13 +88,11 @@ impl Scale {
     }
 
     /// The stretches in order; between two of them, time is compressed.
-    #[must_use]
     pub fn stretches(&self) -> &[TimeStretch] {
         &self.stretches
     }
 
     /// The column of a time; times outside are at the nearest end.
-    #[must_use]
     pub fn column(&self, time: f64) -> usize {
         let after = self.stretches.partition_point(|stretch| stretch.from <= time);
         let Some(stretch) = self.stretches.get(after.saturating_sub(1)) else { return 0 };

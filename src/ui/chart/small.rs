@@ -4,7 +4,6 @@ use crate::ui::{line::TextLine, look::Look, text::SafeText, theme::StyleRole};
 
 /// The values as small bars, the newest at the right; `None` leaves a gap. Values run from 0 to `max`; if there are
 /// more values than columns, neighbours are averaged.
-#[must_use]
 pub fn sparkline(values: &[Option<f64>], max: f64, width: usize, role: StyleRole, look: &Look) -> TextLine {
     let columns = width.min(values.len());
     let mut line = TextLine::default();
@@ -22,7 +21,6 @@ pub fn sparkline(values: &[Option<f64>], max: f64, width: usize, role: StyleRole
 }
 
 /// The buckets of a histogram as one line of bars, each `columns` wide. Empty buckets stay visible as a track.
-#[must_use]
 pub fn bucket_line(buckets: &[u64], columns: usize, role: StyleRole, look: &Look) -> TextLine {
     let max = buckets.iter().copied().max().unwrap_or(0) as f64;
     let mut line = TextLine::default();
@@ -37,7 +35,6 @@ pub fn bucket_line(buckets: &[u64], columns: usize, role: StyleRole, look: &Look
 }
 
 /// A bar for a value from 0 to 1 on a track of `width` columns. Any value above 0 shows, only 1 fills the track.
-#[must_use]
 pub fn meter(value: f64, width: usize, role: StyleRole, look: &Look) -> TextLine {
     let filled = filled_columns(value, width);
     let mut line = TextLine::default();
@@ -47,7 +44,6 @@ pub fn meter(value: f64, width: usize, role: StyleRole, look: &Look) -> TextLine
 }
 
 /// A bar from the middle: to the left for -1..0, to the right for 0..1.
-#[must_use]
 pub fn diverging(value: f64, width: usize, look: &Look) -> TextLine {
     let Some(half) = width.checked_sub(1).map(|sides| sides / 2) else { return TextLine::default() };
     let value = if value.is_finite() { value.clamp(-1.0, 1.0) } else { 0.0 };
@@ -79,7 +75,6 @@ pub struct Gauge {
 impl Gauge {
     /// The gauge in a line of `width` columns. The bar gets the room left by the words, at least 8 columns; the note is
     /// dropped first.
-    #[must_use]
     pub fn line(&self, width: usize, look: &Look) -> TextLine {
         let percent = self.ratio.map_or_else(
             || SafeText::new("  ?%"),

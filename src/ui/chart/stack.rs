@@ -34,7 +34,6 @@ pub struct StackedBars<'a> {
 
 impl StackedBars<'_> {
     /// The legend, in rows of `width` columns.
-    #[must_use]
     pub fn legend_lines(&self, width: usize, look: &Look) -> Vec<TextLine> {
         let mut lines: Vec<TextLine> = Vec::new();
         for (index, (name, role)) in self.legend.iter().enumerate() {
@@ -57,7 +56,6 @@ impl StackedBars<'_> {
     }
 
     /// The bars as lines of `width` columns.
-    #[must_use]
     pub fn lines(&self, width: usize, look: &Look) -> Vec<TextLine> {
         let label = self.label_width(width);
         let total = self.bars.iter().map(|bar| bar.total.width()).max().unwrap_or(0).min(width / 4);
@@ -112,7 +110,6 @@ impl StackedBars<'_> {
 /// Parts of a sum on one line of `width` columns; `least`, the lowest sum of negative parts, determines the position of
 /// zero. Each part begins with its letter, so that it is distinguished without colours. `most` and `least` are those of
 /// all sums in the group.
-#[must_use]
 pub fn lettered(parts: &[f64], letters: &[char], (least, most): (f64, f64), width: usize, look: &Look) -> TextLine {
     let span = most + least;
     let scale = if span.is_finite() && span > 0.0 { width as f64 / span } else { 0.0 };

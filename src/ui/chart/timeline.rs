@@ -78,7 +78,6 @@ impl Timeline<'_> {
     }
 
     /// Most columns of guides and labels for a width: all of them if there are no bars.
-    #[must_use]
     pub fn label_room(width: usize) -> usize {
         if width < 48 { width } else { width * 9 / 20 }
     }
@@ -113,7 +112,6 @@ impl Timeline<'_> {
 }
 
 /// The guides of a tree row: `│  ├─ `. See [`TimelineRow::levels`].
-#[must_use]
 pub fn guides(levels: &[bool], look: &Look) -> TextLine {
     let g = look.glyphs;
     let mut line = TextLine::default();

@@ -101,6 +101,9 @@ fn a_number_takes_the_room_it_needs() {
     let rows = [TableRow { cells, ..TableRow::default() }];
     let text = draw(24, 2, |area, buf| table(&columns, &rows).render(area, buf, &look()));
     assert!(text.contains("1,000,000+  a name"), "{text}");
+    let exact = [TableColumn::new("rows", Width::Exact(4)).right(), columns[1].clone()];
+    let text = draw(24, 2, |area, buf| table(&exact, &rows).render(area, buf, &look()));
+    assert!(text.contains("1,0…  a name"), "{text}");
     assert_eq!(figures::column(981_182, 6).as_str(), "981,182");
     assert_eq!(figures::column(12, 6).as_str(), "    12");
 }
@@ -246,15 +249,8 @@ fn json_folds_by_depth_and_by_hand() {
     assert_eq!(
         text(lines(1, &["/a", "/a/b~1c", "/t"])),
         [
-            "▾ {3}",
-            "  ▾ a  {1}",
-            "    ▾ b/c  [2]",
-            "        0  1",
-            "      ▸ 1  {1}",
-            "  ▾ t  9 B",
-            "      two",
-            "      lines",
-            "    e  []"
+            "▾ {3}", "  ▾ a  {1}", "    ▾ b/c  [2]", "        0  1", "      ▸ 1  {1}", "  ▾ t  9 B", "      two",
+            "      lines", "    e  []"
         ]
     );
     assert_eq!(lines(9, &[])[5].pointer, "/a/b~1c/1/d");

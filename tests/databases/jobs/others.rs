@@ -82,6 +82,36 @@ fn feedback_goes_to_the_episode_of_its_execution_with_its_mean() {
 }
 
 #[test]
+fn a_reward_is_moved_by_the_feedback_of_all_episodes_that_recalled_the_case() {
+    block_on(async {
+        for world in on_both(12).await {
+            let episode = |n: u32| {
+                let score = if n % 10 < 7 { "1.0" } else { "-1.0" };
+                format!("('of-{n}', 'a', '2026-01-01T00:00:00.000000Z', {score})")
+            };
+            let episodes: Vec<String> = (0..5_000).map(episode).collect();
+            world
+                .execute(&format!(
+                    "INSERT INTO episodes (id, agent_id, started_at, feedback_score) VALUES {}; \
+                     INSERT INTO agent_memory_profiles (id, user_id, agent_id) VALUES ('rp', 'u', 'a'); \
+                     INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, outcome) VALUES \
+                     ('recalled', 'rp', 'u', 'a', 'partial'), ('never', 'rp', 'u', 'a', 'partial'); \
+                     INSERT INTO episode_memories (episode_id, memory_id) SELECT id, 'recalled' FROM episodes \
+                     WHERE id LIKE 'of-%'",
+                    episodes.join(", ")
+                ))
+                .await;
+            run(&world, "rewards").await;
+            let rewards =
+                "SELECT CAST(reward AS TEXT) FROM agent_memory_cases WHERE id IN ('never', 'recalled') ORDER BY id";
+            let rewards: Vec<f64> = world.texts(rewards).await.iter().map(|reward| reward.parse().unwrap()).collect();
+            // The mean of 3,500 times 1 and 1,500 times -1 is 0.4.
+            assert_eq!(rewards, [0.5, 0.6]);
+        }
+    });
+}
+
+#[test]
 fn every_backfill_of_a_native_database_does_its_work_and_then_has_none() {
     block_on(async {
         let (world, _folder) = demo_world().await;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use futures::future::BoxFuture;
 use mnemoscope::change::apply::apply;
 use mnemoscope::change::operation::FeedbackFields;
-use mnemoscope::change::{ChangeDanger, ChangeError, Draft, feedback};
+use mnemoscope::change::{ChangeDanger, ChangeError, Draft, feedback, hold};
 use mnemoscope::job::plan::{JobBeat, JobMove, JobSettings, JobState, JobWish};
 use mnemoscope::job::{self, BatchAsk, Job, JobBatch, JobEntry, record};
 use mnemoscope::store::stored::TableName;
@@ -199,6 +199,46 @@ fn another_process_can_pause_and_cancel_it() {
 }
 
 #[test]
+fn a_hold_between_two_batches_protects_every_row_from_then_on() {
+    block_on(async {
+        for world in on_both(40).await {
+            let secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+            // Episodes of one person, what depends on them, and memories that they used; and the same of someone else.
+            let rows = format!(
+                "INSERT INTO episodes (id, title) VALUES ('zz-free', 'x'); \
+                 UPDATE episodes SET title = '{secret}', user_id = CASE id WHEN 'zz-free' THEN 'free' ELSE 'held' END; \
+                 INSERT INTO episode_segments (id, episode_id, sequence, kind, content) \
+                   SELECT 's-' || id, id, 1, 'message', '{secret}' FROM episodes; \
+                 INSERT INTO memories (id, kind, text) SELECT 'm-' || id, 'fact', '{secret}' FROM episodes; \
+                 INSERT INTO episode_memories (episode_id, memory_id) SELECT id, 'm-' || id FROM episodes"
+            );
+            world.execute(&rows).await;
+            let with_secret = "SELECT id FROM episodes WHERE title LIKE 'ghp%' \
+                 UNION ALL SELECT id FROM episode_segments WHERE content LIKE 'ghp%' \
+                 UNION ALL SELECT id FROM memories WHERE text LIKE 'ghp%' ORDER BY 1";
+            let (_wish, heard) = watch::channel(JobWish::GoOn);
+            let (mut left, target) = (None, world.target.clone());
+            let mut each = |beat: JobBeat| {
+                if left.is_none() && matches!(&beat, JobBeat::Progress(progress) if progress.batches == 1) {
+                    left = Some(block_on_aside(async {
+                        let other = World::view(&target).await;
+                        let plan = hold::hold(&other.store, "held", None, "officer").await.expect("a plan");
+                        apply(&other.store, &plan, &author()).await.expect("a hold");
+                        other.texts(with_secret).await
+                    }));
+                }
+            };
+            let outcome = world.backfill_while("secrets", 10, heard, &mut each).await.expect("done");
+            assert!(outcome.is_complete(), "{:?}", outcome.checks);
+            let mut left = left.expect("a first batch");
+            assert_eq!(left.len(), 3 * 41 - 10);
+            left.retain(|id| !id.ends_with("zz-free"));
+            assert_eq!(world.texts(with_secret).await, left);
+        }
+    });
+}
+
+#[test]
 fn a_cancelled_run_names_the_command_that_starts_it_anew() {
     let world = block_on(on_sqlite(40));
     let Target::File(path) = &world.target else { panic!("a file") };
@@ -373,7 +413,7 @@ impl Job for Titles {
             let (key, columns) = (vec!["id".to_owned()], vec!["title".to_owned()]);
             draft.push(Mutation::Revise(RowRevisions { table, key, columns, rows, touch: Vec::new() }));
             let next = (last < 40).then(|| serde_json::Value::from(last + 1));
-            Ok(JobBatch { plan: draft.seal_batch(String::new()), next, seen: last + 1 - first, bad: Vec::new() })
+            Ok(JobBatch { plan: draft.seal_batch(), next, seen: last + 1 - first, bad: Vec::new() })
         })
     }
 }

@@ -387,6 +387,54 @@ fn what_agno_took_over_from_its_second_version_is_shown_once() {
     }
 }
 
+/// Tables of one application.
+const TABLES_OF_AGNO: &str = "CREATE TABLE agno_memories (memory_id text PRIMARY KEY, memory json NOT NULL, input text, agent_id text,
+      team_id text, user_id text, topics json, feedback text, created_at bigint, updated_at bigint);
+    CREATE TABLE agno_sessions (session_id text PRIMARY KEY, session_type text, agent_id text, team_id text, workflow_id text,
+      user_id text, session_data json, metadata json, summary json, created_at bigint, updated_at bigint);
+    CREATE TABLE agno_runs (run_id text PRIMARY KEY, session_id text, run_type text, user_id text, run_index bigint, run_data json,
+      created_at bigint, updated_at bigint);
+    INSERT INTO agno_memories VALUES ('m1', '\"Bo likes tea\"', NULL, NULL, NULL, 'bo-22', NULL, NULL, 1, 1),
+      ('m2', '\"Ada likes tea\"', NULL, NULL, NULL, 'ada-1', NULL, NULL, 1, 1);
+    INSERT INTO agno_sessions VALUES ('s1', 'agent', NULL, NULL, NULL, 'bo-22', '{}', NULL, NULL, 1, 1),
+      ('s2', 'agent', NULL, NULL, NULL, 'ada-1', '{}', NULL, NULL, 1, 1);
+    INSERT INTO agno_runs VALUES ('r1', 's1', 'agent', NULL, 0, '{\"messages\": [{\"role\": \"user\", \"content\": \"tea\"}]}', 1, 1),
+      ('r2', 's2', 'agent', NULL, 0, '{\"messages\": [{\"role\": \"user\", \"content\": \"tea\"}]}', 1, 1);";
+
+#[test]
+fn each_application_with_tables_of_its_own_is_read_and_erased() {
+    // In the second application the first session is Ada's.
+    let second = TABLES_OF_AGNO.replace("agno_runs", "agno_sessions_runs").replace("agno_", "support_");
+    let (bo, ada) = ("('s1', 'agent', NULL, NULL, NULL, 'bo-22'", "('s1', 'agent', NULL, NULL, NULL, 'ada-1'");
+    let second =
+        second.replace("('s2', 'agent', NULL, NULL, NULL, 'ada-1'", "('s2', 'agent', NULL, NULL, NULL, 'bo-22'");
+    let second = second.replacen(bo, ada, 1);
+    let usual = format!("{TABLES_OF_AGNO}{second}");
+    let named = usual.replace("agno_runs", "agno_sessions_runs").replace("agno_", "sales_");
+    for (tables, [memories, sessions, runs]) in [
+        (usual, ["agno_memories", "agno_sessions", "agno_runs"]),
+        (named, ["sales_memories", "sales_sessions", "sales_sessions_runs"]),
+    ] {
+        for store in on_both(&tables, OF_AGNO) {
+            for entity in ["memory", "episode", "segment", "workflow_event"] {
+                let listed = store.told(&["list", entity]);
+                assert_eq!(listed["rows"].as_array().map(Vec::len), Some(4), "{entity}: {listed:#}");
+            }
+            store.told(&["purge", "ada-1", "--apply"]);
+            let left = |table: &str, id: &str| store.texts(&format!("SELECT {id} FROM {table} ORDER BY {id}"));
+            let of_first = [left(memories, "memory_id"), left(sessions, "session_id"), left(runs, "run_id")];
+            assert_eq!(of_first, [["m1"], ["s1"], ["r1"]]);
+            let of_second = [
+                left("support_memories", "memory_id"),
+                left("support_sessions", "session_id"),
+                left("support_sessions_runs", "run_id"),
+            ];
+            assert_eq!(of_second, [["m1"], ["s2"], ["r2"]]);
+            assert_eq!(left(runs, "session_id"), ["s1"], "the session of the same id that stays");
+        }
+    }
+}
+
 #[test]
 fn every_table_of_agno_that_says_whose_its_rows_are_is_erased() {
     let tables = "CREATE TABLE agno_sessions (session_id text PRIMARY KEY, user_id text, session_data json, updated_at bigint);

@@ -131,6 +131,68 @@ fn an_agent_that_writes_memory_for_another_is_its_persons_and_a_call_is_shown() 
 }
 
 #[test]
+fn a_person_is_also_known_by_the_identity_which_tells_two_with_one_key_apart() {
+    let Some(database) = Database::fresh() else { return };
+    let home = tempfile::tempdir().expect("a folder");
+    block_on(fill(database.url(), ROWS));
+    block_on(fill(
+        database.url(),
+        r#"INSERT INTO identities VALUES ('identity-3', 'bo-22', 'Bo of another organisation', '[]'), ('identity-4', 'cy-33', 'Cy', '[]');
+           INSERT INTO agents VALUES ('a9', 'helper', NULL, '[]'); INSERT INTO identities_agents VALUES ('identity-3', 'a9');
+           INSERT INTO messages (id, agent_id, role, content, sender_id) VALUES ('n9', 'a9', 'user', '[{"type": "text", "text": "bo skis"}]', 'identity-3');
+           INSERT INTO block (id, label, value) VALUES ('b9', 'human', 'cy swims'); INSERT INTO identities_blocks VALUES ('identity-4', 'b9')"#,
+    ));
+    let told = |arguments: &[&str]| told_in(home.path(), Path::new(database.url()), arguments);
+    told(&["migrate", "--apply"]);
+    let block = told(&["list", "memory", "--where", "id=b9"]);
+    assert_eq!(block["rows"][0]["user_id"], "cy-33", "a block without an agent: {block:#}");
+    let receipt = told(&["purge", "identity-4", "--mentions", "redact", "--apply"]);
+    assert_eq!(receipt["counts"]["block"], json!({"delete": 1}), "{receipt:#}");
+    let plan = told(&["purge", "bo-22"])["disclosures"].to_string();
+    assert!(plan.contains("2 people of this database have the id `bo-22`") && plan.contains("identity-3"), "{plan}");
+    let before = block_on(all_rows(database.url()));
+    told(&["purge", "identity-3", "--mentions", "redact", "--apply"]);
+    let after = block_on(all_rows(database.url()));
+    let gone: Vec<&String> = before.iter().filter(|row| !after.contains(row)).collect();
+    let is_of_second = |row: &String| row.contains("identity-3") || row.contains("a9");
+    assert!(!gone.is_empty() && gone.iter().all(|row| is_of_second(row)), "{gone:#?}");
+    assert!(!after.iter().any(is_of_second), "{after:#?}");
+}
+
+#[test]
+fn a_tag_is_renamed_with_its_list_and_not_in_what_people_say() {
+    let Some(database) = Database::fresh() else { return };
+    let home = tempfile::tempdir().expect("a folder");
+    block_on(fill(database.url(), ROWS));
+    block_on(fill(
+        database.url(),
+        r#"CREATE TABLE passage_tags (id text PRIMARY KEY, tag text NOT NULL, passage_id text, archive_id text, UNIQUE (passage_id, tag));
+           INSERT INTO archives VALUES ('v2', 'of Bo'); INSERT INTO archives_agents VALUES ('a2', 'v2');
+           INSERT INTO archival_passages (id, text, tags, archive_id)
+             VALUES ('p1', 'I shall tell Ada Lopez-Quist of tea', '["Ada Lopez-Quist", "tea"]', 'v2');
+           INSERT INTO passage_tags VALUES ('k1', 'Ada Lopez-Quist', 'p1', 'v2'), ('k2', 'tea', 'p1', 'v2')"#,
+    ));
+    let told = |arguments: &[&str]| told_in(home.path(), Path::new(database.url()), arguments);
+    told(&["migrate", "--apply"]);
+    told(&["purge", "ada-1", "--alias", "Ada Lopez-Quist", "--mentions", "redact", "--apply"]);
+    let (tag, passage): (String, (String, String)) = block_on(async {
+        let mut link = PgConnection::connect(database.url()).await.expect("a connection");
+        let tag = sqlx::query_scalar("SELECT tag FROM passage_tags WHERE id = 'k1'")
+            .fetch_one(&mut link)
+            .await
+            .expect("a tag");
+        let passage = sqlx::query_as("SELECT text, tags::text FROM archival_passages")
+            .fetch_one(&mut link)
+            .await
+            .expect("a passage");
+        link.close().await.expect("closed");
+        (tag, passage)
+    });
+    assert!(!tag.contains("Lopez") && passage.1.contains(&tag), "{tag} in {passage:?}");
+    assert!(!passage.0.contains("Lopez") && !passage.0.contains(&tag), "{tag} in {passage:?}");
+}
+
+#[test]
 fn a_bundle_says_that_two_people_have_the_id() {
     let Some(database) = Database::fresh() else { return };
     let home = tempfile::tempdir().expect("a folder");

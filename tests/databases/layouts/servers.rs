@@ -2,6 +2,7 @@
 //! row with its text and person, edited and brought back, and one person erased.
 
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
@@ -9,10 +10,10 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use super::stores::{
     BEHIND_A_WORD, CHATS, ESCAPED, IN_CONSTRUCTORS, chats_are_read, erased_behind_a_word, escapes_are_letters, told_in,
 };
-use crate::support::block_on;
 use crate::support::fixtures::Layout;
 use crate::support::postgres::Database;
 use crate::support::world::{address, author, done, meddle, on_postgres, texts};
+use crate::support::{block_on, program};
 use mnemoscope::change::{self, Operation, undo};
 use mnemoscope::memory::Entity;
 
@@ -89,6 +90,30 @@ const STORES: &[ServerStore] = &[
         left: 1,
     },
     ServerStore {
+        layout: "langgraph-shallow",
+        statements: r#"CREATE TABLE checkpoints (thread_id text NOT NULL, checkpoint_ns text NOT NULL DEFAULT '', type text,
+              checkpoint jsonb NOT NULL, metadata jsonb NOT NULL DEFAULT '{}', PRIMARY KEY (thread_id, checkpoint_ns));
+            CREATE TABLE checkpoint_blobs (thread_id text, checkpoint_ns text DEFAULT '', channel text, type text NOT NULL, blob bytea,
+              PRIMARY KEY (thread_id, checkpoint_ns, channel));
+            CREATE TABLE checkpoint_writes (thread_id text, checkpoint_ns text DEFAULT '', checkpoint_id text, task_id text, idx int,
+              channel text, type text, blob bytea NOT NULL, task_path text NOT NULL DEFAULT '',
+              PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id, task_id, idx));
+            INSERT INTO checkpoints VALUES ('t1', '', NULL, '{"id":"1","ts":"2026-01-01T00:00:00+00:00"}', '{"user_id":"ada-1","step":3}'),
+              ('t1', 'sub|x', NULL, '{"id":"2","ts":"2026-01-01T00:00:01+00:00"}', '{"step":null}'),
+              ('ada-1:x', '', NULL, '{"id":"3","ts":"2026-01-01T00:00:00+00:00"}', '{}'),
+              ('t2', '', NULL, '{"id":"4","ts":"2026-01-01T00:00:00+00:00"}', '{"user_id":"bo-22"}');
+            INSERT INTO checkpoint_blobs VALUES ('t1', '', 'messages', 'msgpack', '\x9181a7636f6e74656e74ad416461206c696b657320746561'),
+              ('t1', 'sub|x', 'other', 'empty', NULL),
+              ('t2', '', 'messages', 'msgpack', '\x9181a7636f6e74656e74af426f206c696b657320636f66666565');
+            INSERT INTO checkpoint_writes VALUES ('t1', '', '1', 't', -1, 'messages', 'json', '\x22416461206c696b657322', ''),
+              ('t2', '', '4', 't', 0, 'messages', 'bytes', '\xff00', '');"#,
+        tables: &["checkpoints", "checkpoint_blobs", "checkpoint_writes"],
+        entity: "episode",
+        column: "detail",
+        rows: 3,
+        left: 1,
+    },
+    ServerStore {
         layout: "hindsight",
         statements: r#"CREATE TABLE banks (bank_id text PRIMARY KEY, name text, updated_at timestamptz);
             CREATE TABLE documents (id text, bank_id text, original_text text, tags text[], retain_params jsonb, created_at timestamptz,
@@ -144,13 +169,7 @@ const STORES: &[ServerStore] = &[
             INSERT INTO messages VALUES ('m1', 'a1', 'user', NULL, '[{"type":"text","text":"Ada likes tea"}]', NULL, 1, NULL, now(), 'i1'),
               ('m2', 'a3', 'user', NULL, '[{"type":"text","text":"Ada speaks to all"}]', NULL, 2, NULL, now(), 'i1');"#,
         tables: &[
-            "identities",
-            "identities_agents",
-            "archives",
-            "archival_passages",
-            "passage_tags",
-            "block",
-            "messages",
+            "identities", "identities_agents", "archives", "archival_passages", "passage_tags", "block", "messages",
             "provider_traces",
         ],
         entity: "memory",
@@ -409,6 +428,40 @@ fn bytes_of_attachments_go_with_them() {
     told(&["purge", "ada-1", "--apply"]);
     let rows = block_on(dump(database.url(), &["file_storage"])).join("\n");
     assert!(!rows.contains("(a1,") && rows.contains("(a2,") && rows.contains("(both,"), "{rows}");
+}
+
+const IN_SCHEMA: &str = r#"CREATE SCHEMA ai; CREATE TABLE ai.agno_memories (memory_id text PRIMARY KEY, memory jsonb NOT NULL, input text,
+      agent_id text, team_id text, user_id text, topics jsonb, feedback text, created_at bigint, updated_at bigint);
+    INSERT INTO ai.agno_memories VALUES ('m1', '"Ada rows"', NULL, NULL, NULL, 'ada-1', NULL, NULL, 1, 1);"#;
+
+#[test]
+fn a_store_outside_of_the_search_path_is_told_by_status_and_by_each_plan() {
+    let Some(database) = Database::fresh() else { return };
+    let home = tempfile::tempdir().expect("a folder");
+    block_on(fill(database.url(), IN_SCHEMA));
+    let commands = [(0, &["migrate"][..]), (5, &["migrate", "--apply"]), (5, &["purge", "ada-1", "--apply"])];
+    for (code, arguments) in commands {
+        let mut command = Command::new(program());
+        command.env("HOME", home.path()).env_remove("MNEMOSCOPE_DATABASE");
+        let done = command.arg("-d").arg(database.url()).args(arguments).output().expect("it runs");
+        let words = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.code() == Some(code) && words.contains("search_path]=ai"), "{arguments:?}: {words}");
+    }
+    let told = |arguments: &[&str]| told_in(home.path(), Path::new(database.url()), arguments);
+    let plan = told(&["purge", "ada-1"]);
+    assert!(plan["disclosures"].to_string().contains("search_path]=ai"), "{plan:#}");
+    // A store that is read does not hide the other one.
+    let checkpoints = STORES.iter().find(|store| store.layout == "langgraph-checkpoints").expect("a store");
+    block_on(fill(database.url(), checkpoints.statements));
+    let status = told(&["status"]);
+    let capabilities = status["capabilities"].as_array().expect("capabilities");
+    let other = capabilities.iter().find(|capability| capability["name"] == "every_store").expect("the other store");
+    let reason = other["reason"].as_str().expect("a reason");
+    assert!(reason.contains("the layout agno") && reason.contains("schema `ai`"), "{reason}");
+    told(&["migrate", "--apply"]);
+    let receipt = told(&["purge", "ada-1", "--mentions", "redact", "--apply"]);
+    assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+    assert!(receipt["disclosures"].to_string().contains(reason), "{receipt:#}");
 }
 
 /// Tables of Open WebUI before it had one of messages.

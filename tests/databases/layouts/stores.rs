@@ -1507,6 +1507,73 @@ fn an_event_of_adk_has_its_own_time_and_not_the_servers() {
 }
 
 #[test]
+fn what_is_spoken_summarised_or_went_wrong_is_what_an_event_of_adk_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = STORES.iter().find(|store| store.layout == "google-adk").expect("the store");
+    let spoken = "INSERT INTO events VALUES
+        ('v1', 'desk', 'ada-1', 's0', 'i3', 1772461857.0, '{\"author\":\"user\",\"input_transcription\":{\"text\":\"spoken by Ada\",\"finished\":true}}'),
+        ('v2', 'desk', 'ada-1', 's0', 'i3', 1772461858.0, '{\"author\":\"desk\",\"output_transcription\":{\"text\":\"said to Ada\"}}'),
+        ('v3', 'desk', 'ada-1', 's0', 'i4', 1772461859.0,
+          '{\"author\":\"desk\",\"actions\":{\"compaction\":{\"compacted_content\":{\"parts\":[{\"text\":\"Ada wants tea\"}]}}}}'),
+        ('v4', 'desk', 'ada-1', 's0', 'i5', 1772461860.0, '{\"author\":\"desk\",\"error_code\":\"x\",\"error_message\":\"no tea\"}');";
+    let database = made(&folder, "adk", &format!("{}{spoken}", store.statements));
+    let said = |database: &Path| -> Vec<Value> {
+        let rows = listed(database, "segment", &["--order", "created_at"]).into_iter();
+        rows.filter(|row| row["id"].to_string().contains("ada-1")).map(|row| row["content"].clone()).collect()
+    };
+    let words = ["spoken by Ada", "said to Ada", "Ada wants tea", "no tea"];
+    assert_eq!(said(&database)[1..], words);
+    assert_eq!(told(&database, &["find", "spoken by"])["rows"][0]["id"], "[\"desk\",\"ada-1\",\"s0\",\"v1\"]");
+    // In the first generation these are columns, and a summary is in a pickle of {'compaction': …}.
+    let columns = "DROP TABLE events; CREATE TABLE events (id TEXT, app_name TEXT, user_id TEXT, session_id TEXT, invocation_id TEXT, \
+          author TEXT, actions BLOB, timestamp DATETIME, content TEXT, error_message TEXT, input_transcription TEXT, output_transcription TEXT,
+          PRIMARY KEY (id, app_name, user_id, session_id));
+        INSERT INTO events VALUES
+          ('v1', 'desk', 'ada-1', 's0', 'i3', 'user', x'80057d942e', '2026-01-01 00:00:01', NULL, NULL, '{\"text\": \"spoken by Ada\"}', NULL),
+          ('v2', 'desk', 'ada-1', 's0', 'i3', 'desk', x'80057d942e', '2026-01-01 00:00:02', 'null', NULL, NULL, '{\"text\": \"said to Ada\"}'),
+          ('v3', 'desk', 'ada-1', 's0', 'i4', 'desk', CAST('(dVcompaction' || char(10) || '(dVcompacted_content' || char(10) || '(dVparts'
+            || char(10) || '((dVtext' || char(10) || 'VAda wants tea' || char(10) || 'sl' || 'sss.' AS BLOB), '2026-01-01 00:00:03', NULL, NULL, NULL, NULL),
+          ('v4', 'desk', 'ada-1', 's0', 'i5', 'desk', x'80057d942e', '2026-01-01 00:00:04', NULL, 'no tea', NULL, NULL);";
+    let database = made(&folder, "adk_pickle", &format!("{}{columns}", store.statements));
+    assert_eq!(said(&database), words);
+}
+
+#[test]
+fn a_copy_of_a_table_under_another_name_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "langgraph-store");
+    let others = || -> Vec<Value> {
+        let status = told(&database, &["status"]);
+        let all = status["capabilities"].as_array().expect("capabilities").clone();
+        all.into_iter().filter(|capability| capability["name"] == "every_store").collect()
+    };
+    assert!(others().is_empty(), "{:#?}", others());
+    run(&database, "CREATE TABLE store_of_spring AS SELECT * FROM store");
+    let words = "the table store_of_spring has the columns of store";
+    let told_words = others()[0]["reason"].to_string();
+    assert!(told_words.contains(words), "{told_words}");
+    told(&database, &["migrate", "--apply"]);
+    let receipt = told(&database, &["purge", "ada-1", "--mentions", "redact", "--apply"]);
+    assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+    assert!(receipt["disclosures"].to_string().contains(words), "{receipt:#}");
+}
+
+#[test]
+fn a_shared_copy_of_a_chat_that_is_gone_may_be_anybodys() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = store_of(&folder, "open-webui");
+    run(&database, "INSERT INTO chat SELECT 'c8', 'shared-c1', title, chat, 1, 1, 0, meta FROM chat WHERE id = 'c1'");
+    run(&database, "INSERT INTO chat SELECT 'c9', 'shared-gone', title, '{}', 1, 1, 0, meta FROM chat WHERE id = 'c1'");
+    let owner = |id: &str| listed(&database, "episode", &["--where", &format!("id={id}")])[0]["user_id"].clone();
+    assert_eq!((owner("c8"), owner("c9")), (json!("ada-1"), Value::Null));
+    told(&database, &["migrate", "--apply"]);
+    let receipt = told(&database, &["purge", "ada-1", "--mentions", "redact", "--account", "erase", "--apply"]);
+    assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+    assert!(receipt["disclosures"].to_string().contains("1 row of chat leads to no owner"), "{receipt:#}");
+    assert!(listed(&database, "episode", &["--where", "id=c8"]).is_empty());
+}
+
+#[test]
 fn agno_is_known_by_any_of_its_tables_and_messages_of_any_kind_are_listed() {
     let folder = tempfile::tempdir().expect("a folder");
     let memories = "CREATE TABLE agno_memories (memory_id VARCHAR PRIMARY KEY, memory JSON NOT NULL, input VARCHAR, agent_id VARCHAR,

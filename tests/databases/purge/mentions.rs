@@ -45,19 +45,9 @@ const CERTAIN: &[(&str, &str)] = &[
 
 /// Texts that may mean her.
 const POSSIBLE: &[&str] = &[
-    "user_user-ana",
-    "user-ana_backup.json",
-    "user-ana2",
-    "xuser-ana",
-    "joana.ruiz@initech.example",
-    "ana.ruiz@initech.example.org",
-    "A. Ruiz",
-    "Ana R.",
-    "Ruiz Ana",
-    "Ana Maria Ruiz",
-    "ana_ruiz.pdf",
-    "jo.ana.ruiz@initech.example",
-    r"C:\home\tuser-ana",
+    "user_user-ana", "user-ana_backup.json", "user-ana2", "xuser-ana", "joana.ruiz@initech.example",
+    "ana.ruiz@initech.example.org", "A. Ruiz", "Ana R.", "Ruiz Ana", "Ana Maria Ruiz", "ana_ruiz.pdf",
+    "jo.ana.ruiz@initech.example", r"C:\home\tuser-ana",
 ];
 
 /// Texts that do not mean her.

@@ -84,23 +84,10 @@ pub fn build(path: &Path) {
         let mut link = options.connect().await.unwrap();
         sqlx::raw_sql(NATIVE_SCHEMA.as_str()).execute(&mut link).await.unwrap();
         for table in [
-            "agents",
-            "subjects",
-            "episodes",
-            "episode_embeddings",
-            "episode_segments",
-            "canvas_audit",
-            "agent_feedback",
-            "utility_events",
-            "memories",
-            "episode_memories",
-            "agent_memory_profiles",
-            "agent_memory_cases",
-            "agent_memory_embeddings",
-            "agent_memory_policies",
-            "agent_memory_audit",
-            "workflow_events",
-            "memory_access",
+            "agents", "subjects", "episodes", "episode_embeddings", "episode_segments", "canvas_audit",
+            "agent_feedback", "utility_events", "memories", "episode_memories", "agent_memory_profiles",
+            "agent_memory_cases", "agent_memory_embeddings", "agent_memory_policies", "agent_memory_audit",
+            "workflow_events", "memory_access",
         ] {
             fill(&mut link, table).await;
         }

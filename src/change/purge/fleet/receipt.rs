@@ -125,7 +125,6 @@ pub fn add_counts(counts: &mut Counts, label: &str, of_one: &Counts) {
 
 impl FleetReceipt {
     /// Builds one receipt for all databases.
-    #[must_use]
     pub fn new(erasure: &FleetErasure<'_>, databases: Vec<FleetEntry>, author: &Author) -> Self {
         let incomplete: Vec<String> = databases.iter().filter_map(FleetEntry::problem).collect();
         let status = overall(&databases, &incomplete);

@@ -34,7 +34,6 @@ impl FleetPlace {
     }
 
     /// Whether both are the same database: by identity, otherwise by label or location.
-    #[must_use]
     pub fn is(&self, other: &FleetPlace) -> bool {
         match (&self.database_id, &other.database_id) {
             (Some(one), Some(other)) => one == other,
@@ -61,7 +60,6 @@ pub struct FleetSession {
 impl FleetSession {
     /// Combines the current request with an earlier one: choices that are not repeated are kept, and so are the earlier
     /// databases.
-    #[must_use]
     pub fn new(erasure: &FleetErasure<'_>, resume: Option<&NewDecisions>, earlier: Option<&FleetSession>) -> Self {
         let options = match (earlier, resume) {
             (Some(earlier), Some(decisions)) => earlier.options.resumed(erasure.options, decisions),

@@ -3,15 +3,11 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::change::plan::{ChangeDanger, Plan};
-use crate::console::core::context::Context;
-use crate::console::core::what_if::RecallAhead;
+use crate::console::core::{Context, RecallAhead};
 use crate::console::overlays::confirm::Confirmation;
-use crate::console::view::Drawn;
-use crate::console::view::changes::{change_lines, count_lines, sentences};
-use crate::console::view::dialog::Dialog;
+use crate::console::view::{Dialog, Drawn, change_lines, count_lines, sentences};
 use crate::ui::{KeyHint, Look, SafeText, Section, StyleRole, TextLine};
 
-/// Draws a plan.
 pub fn draw(cx: &Context, confirmation: &Confirmation, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let title = SafeText::limited(&cx.in_title(&confirmation.proposal.title()), 80);
     let note = danger_words(cx, confirmation.gate.step, look);

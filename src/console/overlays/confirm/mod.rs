@@ -5,17 +5,13 @@ pub(in crate::console) mod draw;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::change::plan::Plan;
-use crate::console::core::context::{ConfirmedPlan, Context, LayerOpening, ScreenAction, ToastTone};
-use crate::console::core::gate::{ConfirmGate, GatePassage};
-use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, LayerStep, scroll_key, scrolled};
-use crate::console::core::live::Renewal;
-use crate::console::core::menu::Purpose;
-use crate::console::core::message::{Effect, RequestFailure, Ticket};
-use crate::console::core::proposal::Proposal;
-use crate::console::core::request::{Related, Relation, Reply, Request};
+use crate::console::core::context::ConfirmedPlan;
+use crate::console::core::layer::{scroll_key, scrolled};
 use crate::console::core::twin::change_line;
-use crate::console::core::what_if::RecallAhead;
+use crate::console::core::{
+    Code, ConfirmGate, Context, Effect, GatePassage, Key, Layer, LayerOpening, LayerStep, Proposal, Purpose,
+    RecallAhead, Related, Relation, Renewal, Reply, Request, RequestFailure, ScreenAction, Ticket, ToastTone,
+};
 use crate::console::view::Canvas;
 use crate::console::view::what_if::LONGER;
 use crate::memory::{Entity, agreeing};
@@ -48,7 +44,6 @@ pub struct Confirmation {
 
 impl Confirmation {
     /// A plan that waits at a gate, with the reason that was given so far.
-    #[must_use]
     pub fn of(proposal: Proposal, plan: Plan, ticket: Ticket, gate: ConfirmGate, reason: String) -> Self {
         let (ahead, rows) = (None, Renewal::default());
         Confirmation { proposal, plan, ticket, gate, scroll: 0, reason, copying: false, ahead, rows }

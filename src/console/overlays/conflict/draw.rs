@@ -3,18 +3,14 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::Value;
 
-use crate::console::core::ClickTarget;
-use crate::console::core::context::Context;
+use crate::console::core::{ClickTarget, Context};
 use crate::console::overlays::conflict::{Conflict, MovedRow};
-use crate::console::view::Drawn;
-use crate::console::view::changes::sentences;
-use crate::console::view::words;
+use crate::console::view::{Drawn, sentences, words};
 use crate::memory::Entity;
 use crate::ui::chrome::hint_line;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, Section, StyleRole, TextLine, look as lay};
 
-/// Draws it.
 pub fn draw(cx: &Context, conflict: &Conflict, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     const WIDTH: u16 = 112;
     let width = usize::from(WIDTH.min(area.width)).saturating_sub(6);

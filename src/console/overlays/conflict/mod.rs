@@ -8,12 +8,11 @@ use serde_json::Value;
 use crate::change::operation::Operation;
 use crate::change::plan::Change;
 use crate::console::core::change::columns;
-use crate::console::core::context::{Context, ScreenAction, ToastTone};
-use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, LayerStep, scroll_key, scrolled};
-use crate::console::core::message::{ClickTarget, Effect};
-use crate::console::core::proposal::Proposal;
+use crate::console::core::layer::{scroll_key, scrolled};
 use crate::console::core::twin::change_line;
+use crate::console::core::{
+    ClickTarget, Code, Context, Effect, Key, Layer, LayerStep, Proposal, ScreenAction, ToastTone,
+};
 use crate::console::view::Canvas;
 use crate::memory::Row;
 
@@ -32,7 +31,6 @@ pub struct MovedColumn {
 
 impl MovedColumn {
     /// Whether someone else has changed it.
-    #[must_use]
     pub fn has_moved(&self) -> bool {
         self.theirs.as_ref() != Some(&self.before)
     }
@@ -70,7 +68,6 @@ pub struct Conflict {
 
 /// The three sides of each change; `now` holds the current rows in the same order. Rows that neither side changed are
 /// left out.
-#[must_use]
 pub fn three_way(changes: &[Change], now: &[Option<Row>]) -> Vec<MovedRow> {
     let moved = changes.iter().zip(now).map(|(change, row)| {
         let column = |(name, before, yours): (String, Value, Value)| {

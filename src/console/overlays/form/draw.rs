@@ -3,20 +3,15 @@
 use ratatui::layout::Rect;
 
 use crate::change::plan::ChangeDanger;
-use crate::console::core::ClickTarget;
-use crate::console::core::command::CommandId;
-use crate::console::core::context::Context;
+use crate::console::core::{ClickTarget, CommandId, Context};
 use crate::console::overlays::form::{Form, FormField, FormSubject};
-use crate::console::view::Canvas;
-use crate::console::view::changes::sentences;
 use crate::console::view::field::{PLANS, UNSAVED, draw_text, foot};
-use crate::console::view::words;
+use crate::console::view::{Canvas, sentences, words};
 use crate::memory::agreeing;
 use crate::memory::feedback::RATING;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{KeyHint, Look, Modal, PaneFrame, SafeText, Section, StyleRole, TextLine, look as lay};
 
-/// Draws it.
 pub fn draw(form: &Form, cx: &Context, canvas: &mut Canvas<'_>) {
     let (look, area, buf, drawn) = (canvas.look, canvas.area, &mut *canvas.buf, &mut *canvas.drawn);
     let title = match &form.subject {

@@ -5,16 +5,12 @@ pub(in crate::console) mod draw;
 use serde_json::Value;
 
 use crate::change::operation::{FeedbackFields, Operation};
-use crate::console::core::context::{Context, ScreenAction, ToastTone};
-use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, LayerStep};
-use crate::console::core::message::ClickTarget;
 use crate::console::core::text::TextField;
+use crate::console::core::{ClickTarget, Code, Context, Key, Layer, LayerStep, ScreenAction, ToastTone};
 use crate::console::view::Canvas;
 use crate::memory::feedback::{RATING, THUMBS_DOWN, THUMBS_UP};
 use crate::memory::{Entity, Row, text_check};
 
-/// Kinds that can be given.
 const KINDS: [&str; 3] = [THUMBS_UP, THUMBS_DOWN, RATING];
 /// Most bytes of a correction.
 pub const LONGEST: usize = 100_000;
@@ -64,7 +60,6 @@ pub struct Form {
 
 impl Form {
     /// A form for new feedback.
-    #[must_use]
     pub fn add(episode: &str) -> Self {
         Form {
             subject: FormSubject::Add(episode.to_owned()),
@@ -80,7 +75,6 @@ impl Form {
     }
 
     /// Creates a form with the content of a feedback row.
-    #[must_use]
     pub fn edit(row: &Row, masked: bool) -> Self {
         let kind = row.text("kind").unwrap_or_default();
         let mut kinds: Vec<String> = KINDS.map(str::to_owned).to_vec();
@@ -103,7 +97,6 @@ impl Form {
     }
 
     /// The chosen kind.
-    #[must_use]
     pub fn kind(&self) -> &str {
         self.kinds.get(self.kind).map(String::as_str).unwrap_or_default()
     }
@@ -118,7 +111,6 @@ impl Form {
     }
 
     /// Returns the fields of the form that differ from the row's earlier values.
-    #[must_use]
     pub fn fields(&self) -> FeedbackFields {
         let kind = Some(self.kind().to_owned()).filter(|kind| self.before("kind").as_str() != Some(kind));
         let rating = self.rating.filter(|_| self.kind() == RATING);
@@ -157,7 +149,6 @@ impl Form {
     }
 
     /// Lists oddities of the correction: secrets that will be removed, text that reads like an instruction.
-    #[must_use]
     pub fn oddities(&self) -> Vec<String> {
         if !self.correction_differs() {
             return Vec::new();

@@ -2,17 +2,12 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::ClickTarget;
-use crate::console::core::columns::row_name;
-use crate::console::core::context::Context;
+use crate::console::core::{ClickTarget, Context, row_name};
 use crate::console::overlays::picker::Picker;
-use crate::console::view::Drawn;
 use crate::console::view::field::foot;
-use crate::console::view::keys::input_line;
-use crate::console::view::words;
+use crate::console::view::{Drawn, input_line, words};
 use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
 
-/// Draws it.
 pub fn draw(cx: &Context, picker: &Picker, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let foot = foot(&[KeyHint::new("enter", "plan the link"), KeyHint::new("esc", "close")], 60, cx);
     let title = SafeText::limited(&cx.in_title(&format!("Parent of {}", picker.child)), 80);
@@ -46,8 +41,7 @@ pub fn draw(cx: &Context, picker: &Picker, look: &Look, area: Rect, buf: &mut Bu
         );
         let id = look.pad(&SafeText::limited(row.id(), 40), (width / 4).min(24), Align::Left);
         line.push(id, StyleRole::Number);
-        line.push("  ", StyleRole::Text);
-        line.push(SafeText::limited(&row_name(row), width), StyleRole::Text);
+        line.push_apart(SafeText::limited(&row_name(row), width), StyleRole::Text);
         line.render(place, buf, look);
         drawn.hits.add(place, ClickTarget::MenuItem(index));
         if index == picker.selected {

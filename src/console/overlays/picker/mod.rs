@@ -3,13 +3,9 @@
 pub(in crate::console) mod draw;
 
 use crate::change::operation::Operation;
-use crate::console::core::condition::Conditions;
-use crate::console::core::context::Context;
-use crate::console::core::input::Input;
-use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, LayerStep};
-use crate::console::core::message::{ClickTarget, RequestFailure, Ticket};
-use crate::console::core::request::{Reply, Request};
+use crate::console::core::{
+    ClickTarget, Code, Conditions, Context, Input, Key, Layer, LayerStep, Reply, Request, RequestFailure, Ticket,
+};
 use crate::console::view::Canvas;
 use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::Query;
@@ -45,7 +41,6 @@ pub struct Picker {
 
 impl Picker {
     /// Creates the choice of a parent for an episode.
-    #[must_use]
     pub fn new(child: String) -> Self {
         Picker { child, ..Picker::default() }
     }

@@ -3,8 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::{RowField, RowForm};
-use crate::console::core::ClickTarget;
-use crate::console::core::context::Context;
+use crate::console::core::{ClickTarget, Context};
 use crate::console::view::Canvas;
 use crate::console::view::field::{PLANS, UNSAVED, draw_text, foot};
 use crate::ui::table::scrollbar;
@@ -13,7 +12,6 @@ use crate::ui::{Align, KeyHint, Look, Modal, PaneFrame, SafeText, Section, Style
 /// Columns of a name.
 const NAME: usize = 20;
 
-/// Draws it.
 pub fn draw(form: &RowForm, cx: &Context, canvas: &mut Canvas<'_>) {
     let look = canvas.look;
     let title = match &form.ids[..] {

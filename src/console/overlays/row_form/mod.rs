@@ -6,12 +6,8 @@ mod draw;
 use serde_json::{Map, Value};
 
 use crate::change::operation::{Operation, set_by};
-use crate::console::core::context::{Context, ToastTone};
-use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, LayerStep};
-use crate::console::core::message::ClickTarget;
-use crate::console::core::proposal::Proposal;
 use crate::console::core::text::TextField;
+use crate::console::core::{ClickTarget, Code, Context, Key, Layer, LayerStep, Proposal, ToastTone};
 use crate::console::view::Canvas;
 use crate::memory::assign::{read_value, write_value};
 use crate::memory::entity::Column;
@@ -34,7 +30,6 @@ pub struct RowField {
 
 impl RowField {
     /// Whether it differs from the original.
-    #[must_use]
     pub fn is_changed(&self) -> bool {
         match &self.before {
             Some(before) => self.text.text() != written(self.column, before),
@@ -63,7 +58,6 @@ fn written(column: &Column, value: &Value) -> String {
 }
 
 /// Whether a column of an entity can be edited here.
-#[must_use]
 pub fn is_offered(entity: Entity, column: &Column, cx: &Context) -> bool {
     let key = (entity, column.name);
     let lacks = cx.opened.unfilled.contains(&key) || cx.opened.fixed.contains(&key);
@@ -89,7 +83,6 @@ pub struct RowForm {
 
 impl RowForm {
     /// A form on one row, or on several of the kind of this one.
-    #[must_use]
     pub fn new(row: &Row, ids: Vec<String>, cx: &Context) -> Self {
         let masked = cx.masking.is_on();
         let can_set = |column: &&'static Column| {

@@ -3,15 +3,12 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::change::plan::ChangeDanger;
-use crate::console::core::command::CommandId;
-use crate::console::core::context::Context;
+use crate::console::core::{CommandId, Context};
 use crate::console::overlays::unlock::Unlock;
-use crate::console::view::Drawn;
-use crate::console::view::changes::{is_told, sentences};
-use crate::console::view::dialog::Dialog;
+use crate::console::view::changes::is_told;
+use crate::console::view::{Dialog, Drawn, sentences};
 use crate::ui::{KeyHint, Look, SafeText, Section, StyleRole, TextLine};
 
-/// Draws it.
 pub fn draw(cx: &Context, unlock: &Unlock, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let migrates = !unlock.asked.migrations.is_empty();
     let title = match (migrates, unlock.asked.unlocks) {
@@ -76,8 +73,7 @@ fn migration_lines(cx: &Context, unlock: &Unlock, width: usize, look: &Look) -> 
     };
     let mut lines = sentences(&[intro.to_owned()], StyleRole::Muted, width, look);
     for migration in &unlock.asked.migrations {
-        lines.push(TextLine::default());
-        lines.push(Section::new(SafeText::limited(&migration.name, 60)).line(width, look));
+        Section::new(SafeText::limited(&migration.name, 60)).add_to(&mut lines, width, look);
         let words = [migration.effect.clone(), format!("lock risk: {}", migration.lock_risk)];
         lines.extend(sentences(&words, StyleRole::Muted, width, look));
         lines.push(TextLine::default());

@@ -7,12 +7,12 @@ pub mod messages;
 pub use messages::WriteState;
 
 use crate::change::plan::ChangeDanger;
-use crate::console::core::context::{Context, ScreenAction, ToastTone, UnlockStep};
-use crate::console::core::gate::{ConfirmGate, GatePassage};
-use crate::console::core::key::{Code, Key};
-use crate::console::core::layer::{Layer, LayerStep, scroll_key, scrolled};
-use crate::console::core::message::Effect;
+use crate::console::core::context::UnlockStep;
+use crate::console::core::layer::{scroll_key, scrolled};
 use crate::console::core::twin::migrate_line;
+use crate::console::core::{
+    Code, ConfirmGate, Context, Effect, GatePassage, Key, Layer, LayerStep, ScreenAction, ToastTone,
+};
 use crate::console::view::Canvas;
 
 /// Step that must be confirmed before the database can be changed.

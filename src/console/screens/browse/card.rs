@@ -2,14 +2,10 @@
 
 use super::detail::{Detail, DetailTab, tabs};
 use super::{draw, follow};
-use crate::console::core::command::{ChainStep, CommandId};
-use crate::console::core::context::{Context, Lack};
-use crate::console::core::live::LiveTail;
-use crate::console::core::menu::Purpose;
-use crate::console::core::message::Ticket;
-use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Screen, ScreenFace};
-use crate::console::core::window::RowKey;
+use crate::console::core::command::ChainStep;
+use crate::console::core::{
+    CommandId, Context, Lack, LiveTail, Purpose, Reply, Request, RowKey, Screen, ScreenFace, Ticket,
+};
 use crate::console::view::Canvas;
 use crate::memory::kept::KeptPlace;
 use crate::memory::query::Query;
@@ -26,7 +22,6 @@ pub struct CardScreen {
 
 impl CardScreen {
     /// Creates the card of a row by its id.
-    #[must_use]
     pub fn of(entity: Entity, id: &str) -> Self {
         CardScreen { detail: Detail { key: Some(RowKey::of_id(id)), ..Detail::new(entity) }, live: LiveTail::default() }
     }
@@ -146,6 +141,10 @@ impl Screen for CardScreen {
 
     fn show_tab(&mut self, tab: usize) {
         self.detail.show_tab(tab);
+    }
+
+    fn has_details(&self) -> bool {
+        true
     }
 
     fn has_tab(&self, title: &str) -> bool {

@@ -2,10 +2,9 @@
 
 use super::ListScreen;
 use crate::console::core::condition::{CANVAS, wanted_values};
-use crate::console::core::context::Context;
-use crate::console::core::message::{RequestFailure, Ticket};
-use crate::console::core::request::{Request, RowCount};
+use crate::console::core::request::RowCount;
 use crate::console::core::window::WantedPage;
+use crate::console::core::{Context, Request, RequestFailure, Ticket};
 use crate::memory::{Entity, Personal};
 
 /// Number of rows that a filter leaves.
@@ -20,7 +19,6 @@ pub struct CountedRows {
 
 impl CountedRows {
     /// Marks the number as out of date, as the list is read again. Returns the request to give up.
-    #[must_use]
     pub fn doubt(&mut self) -> Option<Ticket> {
         self.count = None;
         self.asked = false;

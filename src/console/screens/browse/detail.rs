@@ -2,15 +2,11 @@
 
 use super::follow;
 use super::whereabouts::Whereabouts;
-use crate::console::core::columns::row_name;
 use crate::console::core::command::ChainStep;
-use crate::console::core::condition::Conditions;
-use crate::console::core::context::{Context, LayerOpening, ToastTone};
-use crate::console::core::live::Renewal;
-use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Purpose};
-use crate::console::core::message::{Destination, RequestFailure, Ticket};
-use crate::console::core::request::{Content, Related, Relation, Reply, Request};
-use crate::console::core::window::RowKey;
+use crate::console::core::{
+    Conditions, Content, Context, Destination, LayerOpening, Menu, MenuChoice, MenuItem, Purpose, Related, Relation,
+    Renewal, Reply, Request, RequestFailure, RowKey, Ticket, ToastTone, row_name,
+};
 use crate::memory::filter::Filter;
 use crate::memory::invocation::filled;
 use crate::memory::query::Query;
@@ -55,7 +51,6 @@ pub enum DetailTab {
 
 impl DetailTab {
     /// Returns the title of the tab.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             DetailTab::Overview => "overview",
@@ -75,7 +70,6 @@ impl DetailTab {
     }
 
     /// Counts the entries of the tab; `None` if the tab has no count.
-    #[must_use]
     pub fn count(self, detail: &Detail) -> Option<usize> {
         if self == DetailTab::Related {
             return Some(detail.related.iter().map(|r| r.rows.len()).sum());
@@ -101,7 +95,6 @@ impl DetailTab {
 }
 
 /// The tabs of an entity's details.
-#[must_use]
 pub fn tabs(entity: Entity) -> &'static [DetailTab] {
     match entity {
         Entity::Episode => &[
@@ -171,7 +164,6 @@ pub struct Detail {
 
 impl Detail {
     /// Creates empty details.
-    #[must_use]
     pub fn new(entity: Entity) -> Self {
         Detail {
             entity,
@@ -199,19 +191,16 @@ impl Detail {
     }
 
     /// The current tab.
-    #[must_use]
     pub fn current_tab(&self) -> DetailTab {
         tabs(self.entity).get(self.tab).copied().unwrap_or(DetailTab::Overview)
     }
 
     /// The shown row, if it is the wanted one.
-    #[must_use]
     pub fn row(&self) -> Option<&Row> {
         self.content.as_ref().map(Content::row).filter(|_| self.shown == self.key)
     }
 
     /// Whether another row than the wanted one is shown, or the row is being read again.
-    #[must_use]
     pub fn is_stale(&self) -> bool {
         self.content.is_some() && (self.row().is_none() || self.failure.is_some())
     }
@@ -232,7 +221,6 @@ impl Detail {
     }
 
     /// The id of the wanted row; empty if it has none.
-    #[must_use]
     pub fn id(&self) -> &str {
         self.key.as_ref().map_or("", RowKey::id)
     }
@@ -361,7 +349,6 @@ impl Detail {
     }
 
     /// Rows of an episode's context.
-    #[must_use]
     pub fn context_rows(&self, entity: Entity) -> &[Row] {
         match (&self.content, self.row()) {
             (Some(Content::Episode(context)), Some(_)) => match entity {
@@ -446,7 +433,6 @@ impl Detail {
     }
 
     /// Returns the row of the selected moment.
-    #[must_use]
     pub fn moment_row(&self) -> Option<Destination> {
         let Some(Content::Episode(context)) = &self.content else { return None };
         let (entity, id) = story::row_of(self.story.moments.get(self.moment)?, context);
@@ -506,7 +492,6 @@ impl Detail {
     }
 
     /// The words of the equivalent command.
-    #[must_use]
     pub fn twin(&self) -> Vec<String> {
         match self.current_tab() {
             DetailTab::Chain => vec![filled("chain $id", &[self.id()])],
@@ -553,7 +538,6 @@ fn can_relate(relation: &Relation, cx: &Context) -> bool {
 }
 
 /// Lists the relations of a row. Most of an episode's related rows are in its context.
-#[must_use]
 pub fn relations(row: &Row) -> Vec<(String, Relation)> {
     let id = row.id();
     let text = |column: &str| row.text(column).filter(|t| !t.is_empty()).map(str::to_owned);

@@ -1,12 +1,9 @@
 //! Links of a row: to rows that it names or that name it, and to lists of similar rows.
 
 use super::detail::{Detail, relations};
-use crate::console::core::columns::row_name;
-use crate::console::core::condition::Conditions;
-use crate::console::core::context::{Context, LayerOpening, ToastTone};
-use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
-use crate::console::core::message::Destination;
-use crate::console::core::request::{Content, Relation};
+use crate::console::core::{
+    Conditions, Content, Context, Destination, LayerOpening, Menu, MenuChoice, MenuItem, Relation, ToastTone, row_name,
+};
 use crate::console::view::words;
 use crate::memory::query::EpisodeContext;
 use crate::memory::{Entity, Row};
@@ -56,7 +53,6 @@ fn to_row(relation: &str, row: &Row) -> Option<RowLink> {
 }
 
 /// Collects the links that lead on from a detail.
-#[must_use]
 pub fn links(detail: &Detail) -> Vec<RowLink> {
     let Some(row) = detail.row() else { return Vec::new() };
     let mut links = match &detail.content {
@@ -119,13 +115,11 @@ fn of_any(row: &Row) -> Vec<RowLink> {
 }
 
 /// Returns the entity that a memory link leads to: a case, or a memory of another kind.
-#[must_use]
 pub fn linked_entity(link: &Row) -> Entity {
     if link.text("kind") == Some("case") { Entity::Case } else { Entity::Memory }
 }
 
 /// The list of an episode's rows of an entity, if some of them are not in its context.
-#[must_use]
 pub fn others(context: &EpisodeContext, entity: Entity) -> Option<Destination> {
     context.more.get(&entity)?;
     let id = context.episode.id();
@@ -138,7 +132,6 @@ pub fn others(context: &EpisodeContext, entity: Entity) -> Option<Destination> {
 }
 
 /// The list of an episode's children, if some of them are not in its context.
-#[must_use]
 pub fn other_children(context: &EpisodeContext) -> Option<Destination> {
     let is_whole = context.children().count() == context.chain.children.len();
     let list = || Destination::List(Entity::Episode, Conditions::equal("parent_id", context.episode.id()));

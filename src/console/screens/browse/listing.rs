@@ -2,15 +2,17 @@
 
 use super::{ListScreen, WantedPage};
 use crate::console::core::columns::read_columns;
-use crate::console::core::condition::{Conditions, completions};
-use crate::console::core::context::{Context, LayerOpening, ToastTone};
-use crate::console::core::menu::{Menu, MenuChoice, MenuItem, Prompt, Purpose};
-use crate::console::core::request::{Export, Request, RowCount};
-use crate::console::core::screen::Judged;
-use crate::console::core::window::RowKey;
-use crate::memory::filter::{Filter, Operand};
+use crate::console::core::condition::completions;
+use crate::console::core::request::{Export, RowCount};
+use crate::console::core::{
+    Conditions, Context, Judged, LayerOpening, Menu, MenuChoice, MenuItem, Prompt, Purpose, Request, RowKey, ToastTone,
+};
+use crate::memory::filter::{Filter, Operand, Operator};
 use crate::memory::query::{Order, Query};
 use crate::memory::{Entity, ValueKind, agreeing, nearest};
+
+/// Most marked rows that a command line names.
+const NAMED: usize = 200;
 
 /// Conditions with times as rows show them.
 pub(super) fn told(cx: &Context, conditions: &Conditions) -> String {
@@ -43,8 +45,9 @@ impl ListScreen {
     }
 
     /// Reads the list from its beginning; the old rows stay, dimmed, until then.
-    fn list_again(&mut self, want: WantedPage, cx: &mut Context) {
+    pub(super) fn list_again(&mut self, want: WantedPage, cx: &mut Context) {
         self.ask(want, cx);
+        self.widths.doubt();
         cx.renamed();
     }
 
@@ -58,7 +61,6 @@ impl ListScreen {
         cx.prompt(Purpose::Filter, &written(cx, &self.conditions));
     }
 
-    /// Takes a written filter.
     pub(super) fn filter(&mut self, text: &str, cx: &mut Context) {
         if let Ok(conditions) = Conditions::parse(self.entity, text, cx.now, &cx.settings.zone) {
             self.narrow(conditions, cx);
@@ -166,6 +168,26 @@ impl ListScreen {
         }
     }
 
+    /// Checks that a command line can name the marked rows.
+    pub(super) fn can_name_marks(&self) -> Result<(), &'static str> {
+        match self.marks.len() {
+            0 => Ok(()),
+            marked if marked > NAMED => Err("too many rows are marked for a command line"),
+            _ if self.marks.iter().any(|key| !key.is_id() || key.id().is_empty()) => {
+                Err("rows of this kind have no unique id that a command line could name")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The condition that selects the marked rows; `None` if nothing is marked.
+    pub(super) fn marked_ones(&self) -> Option<Conditions> {
+        let one = |key: &RowKey| Filter::new("id", Operator::Equal, Operand::Text(key.id().to_owned()));
+        let mut ids = self.marks.iter().map(one);
+        let first = ids.next()?;
+        Some(Conditions { filters: vec![Filter { or: ids.collect(), ..first }], canvas: None })
+    }
+
     pub(super) fn name_export(&self, cx: &mut Context) {
         let path = format!("{}-{}.jsonl", self.entity.name(), cx.now.format("%Y%m%d-%H%M%S"));
         cx.prompt(Purpose::Export, &path);
@@ -231,7 +253,6 @@ impl ListScreen {
     }
 }
 
-/// The columns that a line names.
 fn named_columns(entity: Entity, text: &str, cx: &Context) -> Result<Vec<&'static str>, String> {
     let mut chosen: Vec<&'static str> = Vec::new();
     for word in text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty()) {

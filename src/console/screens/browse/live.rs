@@ -2,7 +2,7 @@
 //! request or when following.
 
 use super::{BrowsePane, ListScreen};
-use crate::console::core::context::{Context, ScreenAction, ToastTone};
+use crate::console::core::context::{Context, ToastTone};
 use crate::console::core::live::{COUNTED, LiveTail};
 use crate::console::core::message::RequestFailure;
 use crate::console::core::request::{Related, Relation, Request};
@@ -31,13 +31,7 @@ impl ListScreen {
         if !is_replaced {
             self.live.count(newest, &held);
         }
-        let recovered = self.failure.take_if(|failure| failure.passes);
-        let hears_more = self.live.hears_more() || recovered.is_some();
-        if let Some(failure) = recovered {
-            cx.act(ScreenAction::Recovered(failure));
-            let want = self.again(cx);
-            self.ask(want, cx);
-        } else if self.live.follows && self.live.fresh > 0 {
+        if self.live.follows && self.live.fresh > 0 {
             // If the user moves before it arrives, the row moved to stays selected.
             self.ask(WantedPage::Again(PageStart::First, PAGE_ROWS), cx);
         } else if !is_replaced {
@@ -46,7 +40,7 @@ impl ListScreen {
         self.counted.recount();
         self.renew_marks(cx);
         self.detail.renew(cx);
-        if hears_more {
+        if self.live.hears_more() {
             cx.renew_status();
         }
     }
@@ -117,7 +111,7 @@ impl ListScreen {
         self.live.follows = !self.live.follows;
         if self.live.follows {
             self.order = None;
-            self.ask(WantedPage::First, cx);
+            self.list_again(WantedPage::First, cx);
         }
     }
 }

@@ -15,17 +15,14 @@ pub use card::CardScreen;
 pub use counted::CountedRows;
 
 use crate::console::core::columns::read_columns;
-use crate::console::core::command::{ChainStep, CommandAsk, CommandId};
-use crate::console::core::condition::{Conditions, KnownValues, canvas_text};
-use crate::console::core::context::{Context, Lack, ToastTone};
-use crate::console::core::live::{LiveTail, Renewal};
-use crate::console::core::menu::{MenuChoice, Prompt, Purpose};
-use crate::console::core::message::{RequestFailure, Ticket};
-use crate::console::core::proposal::Proposal;
-use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Judged, Screen, ScreenFace, ScreenKind};
+use crate::console::core::command::ChainStep;
+use crate::console::core::condition::{KnownValues, canvas_text};
 use crate::console::core::twin::words;
-use crate::console::core::window::{PAGE_ROWS, PageWindow, RowKey, WantedPage};
+use crate::console::core::window::{PAGE_ROWS, WantedPage};
+use crate::console::core::{
+    CommandAsk, CommandId, Conditions, Context, Judged, Lack, LiveTail, MenuChoice, PageWindow, Prompt, Proposal,
+    Purpose, Renewal, Reply, Request, RequestFailure, RowKey, Screen, ScreenFace, ScreenKind, Ticket, ToastTone,
+};
 use crate::console::view::Canvas;
 use crate::memory::kept::KeptPlace;
 use crate::memory::query::{Order, Page, Query};
@@ -98,7 +95,6 @@ pub struct ListScreen {
 
 impl ListScreen {
     /// Creates a list.
-    #[must_use]
     pub fn new(entity: Entity, conditions: Conditions) -> Self {
         ListScreen {
             entity,
@@ -127,14 +123,12 @@ impl ListScreen {
     }
 
     /// The order in use.
-    #[must_use]
     pub fn order_used(&self) -> Order {
         let newest = Order { column: self.entity.time_column(), descending: true };
         self.order.clone().unwrap_or(newest)
     }
 
     /// The rows that the list shows, as a question for its page.
-    #[must_use]
     pub fn query(&self, want: &WantedPage) -> Query {
         let (start, limit) = want.start();
         Query {
@@ -150,7 +144,6 @@ impl ListScreen {
     }
 
     /// Whether the shown rows are about to be replaced.
-    #[must_use]
     pub fn is_stale(&self) -> bool {
         self.pending.as_ref().is_some_and(|(_, want)| want.replaces()) || self.failure.is_some()
     }
@@ -158,12 +151,8 @@ impl ListScreen {
     /// Drops the rows, to read them again.
     pub fn restart(&mut self) {
         self.window.clear();
+        self.widths.doubt();
         (self.failure, self.failed) = (None, None);
-    }
-
-    /// Returns the page to read again: the one that could not be read, else the rows on screen.
-    fn again(&mut self, cx: &Context) -> WantedPage {
-        self.failed.take().unwrap_or_else(|| self.window.again(cx.measures.list_rows))
     }
 
     /// Requests a page in place of the pending one.
@@ -323,11 +312,13 @@ impl Screen for ListScreen {
     }
 
     fn twin(&self, cx: &Context) -> Vec<String> {
+        /// Most rows that the command lists on its own.
+        const LISTED: usize = 50;
         if self.pane == BrowsePane::Detail {
             return self.detail.twin();
         }
         let mut line = words(["list", self.entity.name()]);
-        let shown = cx.masking.shown(&self.conditions);
+        let shown = self.marked_ones().unwrap_or_else(|| cx.masking.shown(&self.conditions));
         for filter in &shown.filters {
             line.extend(words(["--where", &filter.to_string()]));
         }
@@ -337,6 +328,9 @@ impl Screen for ListScreen {
         if let Some(order) = &self.order {
             let direction = if order.descending { "desc" } else { "asc" };
             line.extend(["--order".to_owned(), format!("{}:{direction}", order.column)]);
+        }
+        if self.marks.len() > LISTED {
+            line.extend(["--limit".to_owned(), self.marks.len().to_string()]);
         }
         line
     }
@@ -366,7 +360,10 @@ impl Screen for ListScreen {
         self.detail.settle_whereabouts(cx);
         self.count(cx);
         self.watch(cx);
-        self.widths.measure(self.entity, &self.window, cx);
+        // Rows that are about to be replaced are not measured again.
+        if self.window.is_empty() || self.pending.as_ref().is_none_or(|(_, want)| !want.replaces()) {
+            self.widths.measure(self.entity, &self.window, self.zoomed, cx);
+        }
     }
 
     fn reply(&mut self, ticket: Ticket, reply: Reply, cx: &mut Context) {
@@ -401,6 +398,9 @@ impl Screen for ListScreen {
             CommandId::ClearFilter if self.conditions.is_empty() => no("there is no filter"),
             CommandId::Unmark if self.marks.is_empty() => no("nothing is marked"),
             CommandId::Export if cx.exporting.is_some() => no("an export is still running"),
+            CommandId::CopyCommand if self.pane == BrowsePane::List => {
+                self.can_name_marks().map_err(|reason| (reason.to_owned(), None))
+            }
             _ => Ok(()),
         }
     }
@@ -559,6 +559,10 @@ impl Screen for ListScreen {
         })
     }
 
+    fn has_details(&self) -> bool {
+        true
+    }
+
     fn has_tab(&self, title: &str) -> bool {
         tabs(self.entity).iter().any(|tab| tab.title() == title)
     }
@@ -645,10 +649,11 @@ impl Screen for ListScreen {
         self.detail.forget();
     }
 
-    /// Keeps the selection; the old rows are shown until the new ones are read.
+    /// Reads the page that could not be read, else the rows on screen; the selection and the old rows stay until then.
     fn refresh(&mut self, cx: &mut Context) {
-        let want = self.again(cx);
+        let want = self.failed.take().unwrap_or_else(|| self.window.again(cx.measures.list_rows));
         self.ask(want, cx);
+        self.widths.doubt();
         self.live.grown = false;
         if self.detail.key.is_some() {
             self.ask_detail(cx);

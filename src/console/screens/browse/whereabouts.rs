@@ -3,10 +3,7 @@
 
 use super::detail::{Detail, DetailTab};
 use crate::change::plan::erasure::Preview;
-use crate::console::core::context::Context;
-use crate::console::core::fetched::Fetched;
-use crate::console::core::message::RequestFailure;
-use crate::console::core::request::Request;
+use crate::console::core::{Context, Fetched, Request, RequestFailure};
 
 /// Known facts about where a person occurs in the database.
 #[derive(Debug, Clone, PartialEq, Default)]

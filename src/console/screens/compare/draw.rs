@@ -1,18 +1,14 @@
 //! Draws a comparison of two rows: their names, the differing columns, dependent rows, and their chains.
 
-use ratatui::layout::Rect;
 use serde_json::Value;
 
-use crate::console::core::columns::row_name;
-use crate::console::core::context::Context;
-use crate::console::core::request::Content;
+use crate::console::core::{Content, Context, row_name};
 use crate::console::screens::compare::{CompareScreen, ComparedRow};
-use crate::console::view::panes::{draw_detail_lines, failure_card};
-use crate::console::view::{Canvas, words};
+use crate::console::view::{Canvas, draw_detail_lines, failure_card, words};
 use crate::memory::compare::{FieldPair, PieceOf, TextPiece};
 use crate::memory::query::EpisodeContext;
 use crate::memory::{Entity, Row, ValueKind};
-use crate::ui::{Align, Card, CardTone, Look, PaneFrame, SafeText, Section, StyleRole, TextLine, figures};
+use crate::ui::{Align, Card, CardTone, Look, PaneFrame, SafeText, Section, StyleRole, TextLine, figures, look as lay};
 
 /// Most characters of common text shown on either side of a difference.
 const COMMON: usize = 60;
@@ -25,12 +21,10 @@ const LABEL_WIDE: usize = 22;
 /// Least columns for that.
 const WIDE: usize = 100;
 
-/// Draws the screen.
 pub fn draw(screen: &CompareScreen, cx: &Context, canvas: &mut Canvas<'_>) {
     let look = canvas.look;
     let pane = PaneFrame { focused: true, ..PaneFrame::new(screen.title_of_pane()) };
-    let inside = pane.render(canvas.area, canvas.buf, look);
-    let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
+    let inside = lay::padded(pane.render(canvas.area, canvas.buf, look));
     if let Some(card) = card(cx, screen) {
         return card.render(inside, canvas.buf, look);
     }
@@ -67,24 +61,20 @@ fn lines(screen: &CompareScreen, cx: &Context, width: usize, look: &Look) -> Vec
     let (different, same): (Vec<&FieldPair>, Vec<&FieldPair>) = screen.fields.iter().partition(|field| !field.same);
     let different: Vec<&FieldPair> = different.into_iter().filter(|field| field.column != "id").collect();
     if !different.is_empty() {
-        lines.push(TextLine::default());
-        lines.push(Section { count: Some(different.len() as u64), ..Section::new("differs") }.line(width, look));
+        Section { count: Some(different.len() as u64), ..Section::new("differs") }.add_to(&mut lines, width, look);
         for field in different {
             lines.extend(field_lines(field, &screen.rows, cx, width, look));
         }
     }
     if let Some([Content::Episode(first), Content::Episode(second)]) = screen.both() {
-        lines.push(TextLine::default());
-        lines.push(Section::new("what depends on them").line(width, look));
+        Section::new("what depends on them").add_to(&mut lines, width, look);
         lines.extend(contexts([first, second], width, look));
-        lines.push(TextLine::default());
-        lines.push(Section::new("chains").line(width, look));
+        Section::new("chains").add_to(&mut lines, width, look);
         lines.extend(chains([first, second], width, look));
     }
     let names: Vec<String> = same.iter().map(|field| field.column.replace('_', " ")).collect();
     if !names.is_empty() {
-        lines.push(TextLine::default());
-        lines.push(Section { count: Some(names.len() as u64), ..Section::new("the same") }.line(width, look));
+        Section { count: Some(names.len() as u64), ..Section::new("the same") }.add_to(&mut lines, width, look);
         let text = SafeText::limited(&names.join(", "), 2_000);
         lines.extend(text.wrap(width).map(|part| TextLine::of(part, StyleRole::Muted)));
     }

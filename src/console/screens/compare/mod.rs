@@ -3,15 +3,11 @@
 
 pub(in crate::console) mod draw;
 
-use crate::console::core::columns::row_name;
-use crate::console::core::command::{CommandId, CommandScope};
-use crate::console::core::context::{Context, LayerOpening};
-use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
-use crate::console::core::message::{Destination, RequestFailure, Ticket};
-use crate::console::core::request::{Content, Reply, Request};
-use crate::console::core::screen::{Screen, ScreenFace};
 use crate::console::core::twin::words;
-use crate::console::core::window::RowKey;
+use crate::console::core::{
+    CommandId, CommandScope, Content, Context, Destination, LayerOpening, Menu, MenuChoice, MenuItem, Reply, Request,
+    RequestFailure, RowKey, Screen, ScreenFace, Ticket, row_name,
+};
 use crate::console::view::Canvas;
 use crate::memory::compare::{FieldPair, compare};
 use crate::memory::{Entity, Row};
@@ -35,7 +31,6 @@ impl ComparedRow {
     }
 
     /// The row; `None` until read.
-    #[must_use]
     pub fn row(&self) -> Option<&Row> {
         self.content.as_ref().map(Content::row)
     }
@@ -60,7 +55,6 @@ pub struct CompareScreen {
 
 impl CompareScreen {
     /// Creates a comparison of two rows.
-    #[must_use]
     pub fn of(entity: Entity, ids: &[String; 2]) -> Self {
         CompareScreen {
             entity,
@@ -73,7 +67,6 @@ impl CompareScreen {
     }
 
     /// Both rows; `None` until both are read.
-    #[must_use]
     pub fn both(&self) -> Option<[&Content; 2]> {
         let [first, second] = &self.rows;
         Some([first.content.as_ref()?, second.content.as_ref()?])

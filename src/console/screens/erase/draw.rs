@@ -7,14 +7,10 @@ mod steps;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::RequestFailure;
-use crate::console::core::command::CommandId;
-use crate::console::core::context::Context;
+use crate::console::core::{CommandId, Context, RequestFailure};
 use crate::console::screens::erase::messages::EraseChoice;
 use crate::console::screens::erase::{EraseScreen, STEPS};
-use crate::console::view::Drawn;
-use crate::console::view::keys::hint_of;
-use crate::console::view::told::told;
+use crate::console::view::{Drawn, hint_of, told};
 use crate::memory::Entity;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{Card, CardTone, KeyHint, Look, PaneFrame, SafeText, StyleRole, TextLine, figures, look as lay};
@@ -26,7 +22,6 @@ const BESIDE: u16 = 120;
 /// Columns of the choices.
 const SIDE: u16 = 46;
 
-/// Draws the screen.
 pub fn draw(cx: &Context, erasure: &EraseScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let width = if look.is_beside(body.width, BESIDE) { body.width - SIDE } else { body.width };
     let is_beside = width < body.width;
@@ -34,10 +29,6 @@ pub fn draw(cx: &Context, erasure: &EraseScreen, look: &Look, body: Rect, buf: &
     if is_beside {
         draw_choices(erasure, look, lay::right_of(body, width), buf);
     }
-}
-
-fn padded(area: Rect) -> Rect {
-    Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area }
 }
 
 fn draw_step(
@@ -54,7 +45,7 @@ fn draw_step(
         title = SafeText::join(&[title, SafeText::limited(&name.value, 40)], "  ");
     }
     let pane = PaneFrame { focused: true, tone: Some(StyleRole::Danger), ..PaneFrame::new(title) };
-    let inside = padded(pane.render(body, buf, look));
+    let inside = lay::padded(pane.render(body, buf, look));
     steps_line(erasure, usize::from(inside.width), look).render(lay::row(inside, 0), buf, look);
     if !is_beside && erasure.failure.is_none() && !erasure.given.is_empty() {
         choices::line_of_all(erasure, look).render(lay::row(inside, 1), buf, look);
@@ -83,7 +74,7 @@ fn draw_step(
 }
 
 fn draw_choices(erasure: &EraseScreen, look: &Look, area: Rect, buf: &mut Buffer) {
-    let inside = padded(PaneFrame::new("as chosen").render(area, buf, look));
+    let inside = lay::padded(PaneFrame::new("as chosen").render(area, buf, look));
     let lines = choices::side(erasure, usize::from(inside.width), look);
     LineWindow::scrolled(&lines, 0).render(inside, buf, look);
 }

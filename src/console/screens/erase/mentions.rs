@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use crate::change::plan::erasure::{Mentions, ShownMention};
-use crate::console::core::context::{Context, ToastTone};
+use crate::console::core::{Context, ToastTone};
 use crate::console::screens::erase::{EraseScreen, STEPS};
 
 /// Position of the step among [`STEPS`].
@@ -13,14 +13,12 @@ const _: () = assert!(STEP < STEPS.len());
 
 impl EraseScreen {
     /// Whether the current step is about mentions.
-    #[must_use]
     pub fn is_at_mentions(&self) -> bool {
         let looked_at = self.running.is_none() && self.outcome.is_none() && self.failure.is_none();
         self.step == STEP && looked_at && self.preview.is_some()
     }
 
     /// The mention that the cursor is on.
-    #[must_use]
     pub fn mention(&self) -> Option<&ShownMention> {
         let named = &self.preview.as_ref()?.named;
         named.get(self.mention.min(named.len().checked_sub(1)?))
@@ -32,7 +30,6 @@ impl EraseScreen {
         self.mention = self.mention.min(last).saturating_add_signed(by).min(last);
     }
 
-    /// Decides about the selected mention.
     fn decide(&mut self, decision: Mentions) -> Result<(), String> {
         let Some(mention) = self.mention() else { return Err("nobody else names the person".to_owned()) };
         if !mention.options.contains(&decision) {

@@ -27,7 +27,6 @@ pub enum EraseChoice {
 
 impl EraseChoice {
     /// Whether it changes the effect of an erasure: one that has begun keeps its choices.
-    #[must_use]
     pub fn changes_the_erasure(self) -> bool {
         use EraseChoice::{Account, Decide, Export, Full, Mentions};
         matches!(self, Mentions | Account | Export | Full | Decide(..))

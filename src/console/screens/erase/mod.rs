@@ -8,15 +8,12 @@ pub mod messages;
 pub use messages::EraseChoice;
 
 use crate::change::plan::erasure::{ErasureChoice, ErasureOutcome, Mentions, Preview};
-use crate::console::core::change::DoneWork;
-use crate::console::core::command::{self, CommandId, CommandScope};
-use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone};
-use crate::console::core::menu::Purpose;
-use crate::console::core::message::{RequestFailure, Ticket};
-use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
+use crate::console::core::command::{self};
 use crate::console::core::twin::words;
-use crate::console::core::what_if::RecallAhead;
+use crate::console::core::{
+    CommandId, CommandScope, Context, DoneWork, Lack, LayerOpening, Purpose, RecallAhead, Reply, Request,
+    RequestFailure, Screen, ScreenFace, ScreenKind, Ticket, ToastTone,
+};
 use crate::console::view::Canvas;
 use crate::memory::Entity;
 
@@ -105,25 +102,21 @@ pub struct EraseScreen {
 
 impl EraseScreen {
     /// Creates the erasure of a person.
-    #[must_use]
     pub fn of(given: String) -> Self {
         EraseScreen { given, ..EraseScreen::default() }
     }
 
-    /// Drops the plan kept outside.
     fn drop_plan(&mut self) -> impl Iterator<Item = Ticket> + use<> {
         let looking = self.ahead.take().and_then(|ahead| ahead.waiting);
         looking.into_iter().chain(self.planned.take())
     }
 
     /// An earlier run is resumed: how it is done was chosen then.
-    #[must_use]
     pub fn is_settled(&self) -> bool {
         self.preview.as_ref().is_some_and(|preview| preview.unfinished)
     }
 
     /// Returns true when the erasure was done but ended incomplete: it can be resumed.
-    #[must_use]
     pub fn is_incomplete(&self) -> bool {
         self.outcome.as_ref().is_some_and(|outcome| outcome.status == "incomplete")
     }
@@ -134,7 +127,6 @@ impl EraseScreen {
     }
 
     /// The person: by the id, once known.
-    #[must_use]
     pub fn id(&self) -> &str {
         self.preview.as_ref().map_or(&self.given, |preview| &preview.id)
     }
@@ -312,7 +304,7 @@ impl Screen for EraseScreen {
             CommandId::Turn(EraseChoice::Full) if self.preview.as_ref().is_some_and(|preview| !preview.locks) => {
                 no("no tables are rewritten here: only PostgreSQL needs that")
             }
-            CommandId::Follow => no("no row is loaded"),
+            CommandId::CopyCommand if self.given.is_empty() => no("no person is named yet"),
             _ => Ok(()),
         }
     }

@@ -2,17 +2,11 @@
 
 use std::ops::Range;
 
-use crate::console::core::command::CommandId;
-use crate::console::core::context::Context;
-use crate::console::view::keys::hint_of;
+use crate::console::core::{CommandId, Context, row_name};
+use crate::console::view::{Canvas, Drawn, PanelList, draw_detail_lines, hint_of, sentences};
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::columns::row_name;
 use crate::console::screens::find::FindScreen;
-use crate::console::view::changes::sentences;
-use crate::console::view::panel_list::PanelList;
-use crate::console::view::panes::draw_detail_lines;
-use crate::console::view::{Canvas, Drawn};
 use crate::memory::Row;
 use crate::memory::search::{Search, SearchHit};
 use crate::ui::{
@@ -69,15 +63,9 @@ fn draw_list(cx: &Context, screen: &FindScreen, look: &Look, area: Rect, buf: &m
         TableColumn::new("words", Width::Grow { min: 20, weight: 3 }),
     ];
     let count = screen.found.len();
-    let list = PanelList {
-        columns: &columns,
-        count,
-        more: screen.has_more(),
-        total: Total::Unknown,
-        selected: screen.cursor.selected,
-        focused: true,
-        card: (count == 0).then(|| card(cx, screen)),
-    };
+    let card = (count == 0).then(|| card(cx, screen));
+    let list = PanelList::of(&columns, count, screen.cursor.selected, card);
+    let list = PanelList { more: screen.has_more(), total: Total::Unknown, ..list };
     list.draw(|at| screen.found.get(at).map(|(row, hit)| table_row(screen, row, hit)), look, inside, buf, drawn);
 }
 
@@ -119,14 +107,12 @@ fn lit(search: Option<&Search>, text: &str) -> TextLine {
 }
 
 fn draw_detail(screen: &FindScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let inside = PaneFrame::new("where it stands").render(area, buf, look);
-    let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
+    let inside = lay::padded(PaneFrame::new("where it stands").render(area, buf, look));
     let width = usize::from(inside.width.saturating_sub(2)).max(8);
     let mut lines = Vec::new();
     if let Some((row, hit)) = screen.current() {
         let mut head = TextLine::of(SafeText::limited(&row_name(row), width * 2 / 3), StyleRole::Heading);
-        head.push("  ", StyleRole::Text);
-        head.push(SafeText::limited(&format!("{} {}", row.entity.title(), row.id()), 80), StyleRole::Muted);
+        head.push_apart(SafeText::limited(&format!("{} {}", row.entity.title(), row.id()), 80), StyleRole::Muted);
         lines.push(head);
         let text = SafeText::new(&hit.snippet);
         lines.extend(text.wrap(width).map(|part| lit(screen.search.as_ref(), part.as_str())));

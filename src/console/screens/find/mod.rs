@@ -4,15 +4,11 @@
 pub(in crate::console) mod draw;
 pub mod messages;
 
-use crate::console::core::command::{CommandId, CommandScope};
-use crate::console::core::context::Context;
-use crate::console::core::list_cursor::ListCursor;
-use crate::console::core::menu::Purpose;
-use crate::console::core::message::{Destination, RequestFailure, Ticket};
-use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Screen, ScreenFace};
 use crate::console::core::twin::words;
-use crate::console::core::window::RowKey;
+use crate::console::core::{
+    CommandId, CommandScope, Context, Destination, ListCursor, Purpose, Reply, Request, RequestFailure, RowKey, Screen,
+    ScreenFace, Ticket,
+};
 use crate::console::view::Canvas;
 use crate::memory::search::{SEARCHED, Search, SearchHit};
 use crate::memory::{Entity, Row};
@@ -42,7 +38,6 @@ impl SearchedKind {
     }
 
     /// Whether it has further pages.
-    #[must_use]
     pub fn has_more(&self) -> bool {
         self.failure.is_none() && (!self.begun || self.next.is_some())
     }
@@ -69,25 +64,21 @@ pub struct FindScreen {
 
 impl FindScreen {
     /// Creates a search.
-    #[must_use]
     pub fn of(text: &str) -> Self {
         FindScreen { text: text.to_owned(), search: Search::parse(text).ok(), ..FindScreen::default() }
     }
 
     /// Returns the selected row with its hit.
-    #[must_use]
     pub fn current(&self) -> Option<&(Row, SearchHit)> {
         self.found.get(self.cursor.selected)
     }
 
     /// Whether every kind was searched to its end.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         !self.kinds.is_empty() && !self.kinds.iter().any(SearchedKind::has_more)
     }
 
     /// Whether there are more rows than those listed.
-    #[must_use]
     pub fn has_more(&self) -> bool {
         self.kinds.iter().any(SearchedKind::has_more)
     }

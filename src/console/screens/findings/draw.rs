@@ -3,25 +3,18 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::ClickTarget;
-use crate::console::core::command::CommandId;
-use crate::console::core::context::Context;
-use crate::console::core::health::{FindingGroup, Health};
+use crate::console::core::health::FindingGroup;
+use crate::console::core::{ClickTarget, CommandId, Context, Health};
 use crate::console::screens::findings::{FindingsScreen, ShownExample};
-use crate::console::view::changes::sentences;
 use crate::console::view::health::{self, progress, severity};
-use crate::console::view::keys::{hint_of, key_of};
-use crate::console::view::panel_list::PanelList;
-use crate::console::view::panes::{failure_card, halves};
-use crate::console::view::told::told;
-use crate::console::view::{Canvas, Drawn, words};
+use crate::console::view::{Canvas, Drawn, PanelList, failure_card, halves, hint_of, key_of, sentences, told, words};
 use crate::memory::Entity;
 use crate::memory::findings::{EarlierLook, KINDS, Mute, OffendingQuote};
 use crate::ui::scroll::LineWindow;
 use crate::ui::{
     Card, CardTone, Look, PaneFrame, SafeText, Section, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
     figures,
-    look::{below, right_of},
+    look::{padded, side_by_side, stacked},
 };
 
 /// Position of the column of changes.
@@ -29,7 +22,6 @@ const CHANGE: usize = 2;
 /// Lines of a quoted text.
 const QUOTED: usize = 8;
 
-/// Draws the screen.
 pub fn draw(findings: &FindingsScreen, cx: &Context, canvas: &mut Canvas<'_>) {
     let (list, detail) = panes(canvas.area, findings.in_examples, canvas.look);
     draw_list(findings, cx, canvas.look, list, canvas.buf, canvas.drawn);
@@ -40,11 +32,11 @@ pub fn draw(findings: &FindingsScreen, cx: &Context, canvas: &mut Canvas<'_>) {
 fn panes(body: Rect, in_examples: bool, look: &Look) -> (Rect, Rect) {
     let (list, _) = halves(body, look);
     if list.width < body.width {
-        let width = if in_examples { list.width } else { body.width * 3 / 5 };
-        return (Rect { width, ..body }, right_of(body, width));
+        let width = if in_examples { body.width / 2 } else { body.width * 3 / 5 };
+        return side_by_side(body, width);
     }
     let height = if in_examples { body.height / 3 } else { body.height * 3 / 5 };
-    (Rect { height, ..body }, below(body, height))
+    stacked(body, height)
 }
 
 fn card(cx: &Context, health: &Health) -> Card {
@@ -93,15 +85,9 @@ fn draw_list(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect, b
         }
         Some(row)
     };
-    let list = PanelList {
-        columns: &columns,
-        count,
-        more: false,
-        total: Total::Unknown,
-        selected: findings.selected,
-        focused,
-        card: (count == 0).then(|| card(cx, health)),
-    };
+    let card = (count == 0).then(|| card(cx, health));
+    let list = PanelList::of(&columns, count, findings.selected, card);
+    let list = PanelList { total: Total::Unknown, focused, ..list };
     list.draw(row, look, inside, buf, drawn);
 }
 
@@ -145,7 +131,7 @@ fn draw_detail(findings: &FindingsScreen, cx: &Context, look: &Look, area: Rect,
     let pane = PaneFrame { focused: findings.in_examples, ..PaneFrame::new(title) };
     let inside = pane.render(area, buf, look);
     drawn.hits.add(inside, ClickTarget::Detail);
-    let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
+    let inside = padded(inside);
     let width = usize::from(inside.width.saturating_sub(2)).max(8);
     let (mut lines, mut end, mut is_last) = (Vec::new(), 0, false);
     if let Some(group) = findings.group(health) {

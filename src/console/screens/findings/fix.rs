@@ -2,11 +2,7 @@
 
 use super::{FindingsScreen, ShownExample};
 use crate::change::operation::{Operation, Pruning};
-use crate::console::core::condition::Conditions;
-use crate::console::core::context::{Context, ToastTone};
-use crate::console::core::message::Destination;
-use crate::console::core::proposal::Proposal;
-use crate::console::core::screen::{Screen as _, ScreenKind};
+use crate::console::core::{Conditions, Context, Destination, Proposal, Screen as _, ScreenKind, ToastTone};
 use crate::memory::Entity;
 
 /// Window for a bank with a mistaken one, as in its remedy.

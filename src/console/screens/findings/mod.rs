@@ -7,15 +7,14 @@ pub mod messages;
 
 pub use messages::LookNews;
 
-use crate::console::core::command::{CommandId, CommandScope, hinted};
-use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone};
-use crate::console::core::health::{FindingGroup, Health, Name};
-use crate::console::core::menu::{Prompt, Purpose};
-use crate::console::core::message::{Destination, RequestFailure, Ticket};
+use crate::console::core::command::hinted;
+use crate::console::core::health::{FindingGroup, Name};
 use crate::console::core::names::NAMED;
-use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Judged, Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
+use crate::console::core::{
+    CommandId, CommandScope, Context, Destination, Health, Judged, Lack, LayerOpening, Prompt, Purpose, Reply, Request,
+    RequestFailure, Screen, ScreenFace, ScreenKind, Ticket, ToastTone,
+};
 use crate::console::view::Canvas;
 use crate::memory::Entity;
 use crate::memory::findings::{Finding, Mute, OffendingQuote};
@@ -76,25 +75,21 @@ pub struct FindingsScreen {
 
 impl FindingsScreen {
     /// The screen that begins at a finding.
-    #[must_use]
     pub fn at((kind, _): Name) -> Self {
         FindingsScreen { chosen: Some(kind), ..FindingsScreen::default() }
     }
 
     /// The selected group.
-    #[must_use]
     pub fn group<'h>(&self, health: &'h Health) -> Option<FindingGroup<'h>> {
         health.groups().into_iter().nth(self.selected)
     }
 
     /// Returns the selected mute, when the selection is among the muted ones.
-    #[must_use]
     pub fn muted(&self, health: &Health) -> Option<&Mute> {
         self.mutes.get(self.selected.checked_sub(health.groups().len())?)
     }
 
     /// The rows that show the selected group.
-    #[must_use]
     pub fn examples<'h>(&self, health: &'h Health) -> Vec<ShownExample<'h>> {
         let group = self.group(health).map(|group| group.findings).unwrap_or_default();
         let of = |finding: &'h Finding| {
@@ -105,7 +100,6 @@ impl FindingsScreen {
     }
 
     /// The finding of the selected example, else the first of the group.
-    #[must_use]
     pub fn finding<'h>(&self, health: &'h Health) -> Option<&'h Finding> {
         let shown = self.examples(health).into_iter().nth(self.example).map(|example| example.finding);
         shown.or_else(|| self.group(health)?.findings.into_iter().next())
@@ -244,7 +238,6 @@ impl Screen for FindingsScreen {
             CommandId::Fix | CommandId::NextExample | CommandId::PreviousExample if nothing => {
                 Err(("no finding is selected".to_owned(), None))
             }
-            CommandId::Follow => Err(("enter goes to the example".to_owned(), None)),
             _ => Ok(()),
         }
     }

@@ -22,10 +22,10 @@ use crate::console::view::words::age;
 use crate::console::view::{Canvas, health};
 use crate::job::plan::JobProgress;
 use crate::memory::filter::{Filter, Operand, Operator};
-use crate::memory::findings::{Finding, kind_named};
+use crate::memory::findings::{DAMAGED, Finding, kind_named};
 use crate::memory::query::{Page, Query};
 use crate::memory::time;
-use crate::memory::{Entity, Row, agreeing};
+use crate::memory::{Entity, Row, UnreadRows, agreeing};
 use crate::ui::StyleRole;
 use messages::{WaitingFeedback, WaitingWork};
 
@@ -35,6 +35,8 @@ const LOOKED_AT: [Entity; 4] = [Entity::Episode, Entity::Case, Entity::Memory, E
 pub const RECENT: usize = 400;
 /// Number of the recent rows that the first screen lists.
 pub const RECENT_SHOWN: usize = 100;
+/// Number of tables with rows on damaged pages that the first screen names.
+const UNREAD_SHOWN: usize = 3;
 /// Number of feedback rows checked for tasks.
 const FEEDBACK_LOOKED_AT: usize = 500;
 /// A utility or reward below this is low: for a utility, more than one rejection away from the initial value.
@@ -59,7 +61,6 @@ pub struct Standout {
 }
 
 /// The query for the newest rows.
-#[must_use]
 pub fn recent_query(entity: Entity) -> Query {
     const PREVIEW: usize = 120;
     let columns = match entity {
@@ -145,7 +146,6 @@ pub struct SinceLook {
 
 impl HomeScreen {
     /// Lists the destinations of the entries, part by part: waiting tasks, standouts, entities held, the newest rows.
-    #[must_use]
     pub fn parts(&self, cx: &Context) -> [Vec<Destination>; 4] {
         let held = cx.held().map(|entity| Destination::List(entity, Conditions::default()));
         let recent = self.rows().iter().take(RECENT_SHOWN);
@@ -158,25 +158,25 @@ impl HomeScreen {
     }
 
     /// Lists the destinations of all entries except for the screens, which come after them.
-    #[must_use]
     pub fn entries(&self, cx: &Context) -> Vec<Destination> {
         self.parts(cx).concat()
     }
 
     /// Lists the tasks that wait for the user, most pressing first; none for the past.
-    #[must_use]
     pub fn needs(&self, cx: &Context) -> Vec<NeededStep> {
         if cx.past.is_some() {
             return Vec::new();
         }
         let mut needs: Vec<NeededStep> = cx.changing.begun().iter().map(|begun| unfinished(begun, cx)).collect();
-        let missing = cx.opened.damage.iter().filter(|note| note.contains("cannot be read"));
-        needs.extend(missing.map(|note| NeededStep { role: StyleRole::Bad, ..step(0, note, "", ScreenKind::Tables) }));
+        needs.extend(cx.opened.unread.iter().flat_map(|tables| of_unread(tables)));
         let work = self.work.as_deref();
         if let Some(feedback) = work.and_then(|work| work.feedback.as_ref()).filter(|feedback| feedback.count > 0) {
             needs.push(to_judge(feedback, cx));
         }
-        needs.extend(cx.health.worst().into_iter().map(|(finding, count)| of_finding(finding, count, cx)));
+        // The rows that are missing in a private copy are told already.
+        let is_told = |finding: &Finding| finding.kind == DAMAGED && cx.opened.unread.is_some();
+        let worst = cx.health.worst().into_iter().filter(|(finding, _)| !is_told(finding));
+        needs.extend(worst.map(|(finding, count)| of_finding(finding, count, cx)));
         let more = cx.health.more();
         if more > 0 {
             let text = if more == 1 { "more kind of findings" } else { "more kinds of findings" };
@@ -221,7 +221,6 @@ impl HomeScreen {
     }
 
     /// Sums up the rows since the last visit; `None` for the past.
-    #[must_use]
     pub fn since(&self, cx: &Context) -> Option<SinceLook> {
         let page = self.recent.as_ref().filter(|_| cx.past.is_none())?;
         let began = |row: &Row| row.text(row.entity.time_column()).and_then(time::epoch_micros);
@@ -318,7 +317,6 @@ impl HomeScreen {
     }
 
     /// The newest rows, as far as they were read.
-    #[must_use]
     pub fn rows(&self) -> &[Row] {
         self.recent.as_ref().map_or(&[], |page| &page.rows)
     }
@@ -342,13 +340,11 @@ impl HomeScreen {
     }
 
     /// The newest rows that the counts are of.
-    #[must_use]
     pub fn counted(&self) -> &[Row] {
         self.rows().get(..self.window().0).unwrap_or_default()
     }
 
     /// Outcomes of the newest rows, most frequent first; empty if none are known.
-    #[must_use]
     pub fn outcomes(&self) -> Vec<(&str, usize)> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for row in self.rows() {
@@ -361,7 +357,6 @@ impl HomeScreen {
 
     /// The newest weeks, each by its Monday (month and day), with the numbers of successes, partial successes,
     /// failures, and other rows; empty if no outcome is known. A week with unread rows is left out.
-    #[must_use]
     pub fn weeks(&self) -> Vec<(String, [usize; 4])> {
         if self.outcomes().is_empty() {
             return Vec::new();
@@ -388,7 +383,6 @@ impl HomeScreen {
     }
 
     /// The newest rows that are most worth a look.
-    #[must_use]
     pub fn standouts(&self) -> Vec<Standout> {
         let rows = self.counted();
         let Some(entity) = rows.first().map(|row| row.entity) else { return Vec::new() };
@@ -426,6 +420,24 @@ fn step(count: usize, text: &str, note: &str, kind: ScreenKind) -> NeededStep {
     let (text, note, to) = (text.to_owned(), note.to_owned(), Destination::Panel(kind));
     let by = CommandId::Panel(kind);
     NeededStep { by, count: count as u64, more: false, text, note, role: StyleRole::Warn, to }
+}
+
+/// The tables with the most rows on damaged pages, and the number of the others.
+fn of_unread(tables: &[UnreadRows]) -> Vec<NeededStep> {
+    let (most, others) = tables.split_at(tables.len().min(UNREAD_SHOWN));
+    let told = |rows: &UnreadRows| NeededStep {
+        role: StyleRole::Bad,
+        ..step(0, &rows.told(), "a page is damaged", ScreenKind::Tables)
+    };
+    let mut needs: Vec<NeededStep> = most.iter().map(told).collect();
+    if !others.is_empty() {
+        let text = agreeing(others.len(), "more damaged {table|tables}");
+        needs.push(NeededStep {
+            role: StyleRole::Muted,
+            ..step(others.len(), &text, "`status` lists all", ScreenKind::Tables)
+        });
+    }
+    needs
 }
 
 /// Names the tables that pending migrations touch: those of the layout, the tables of the memory, or none for ours.
@@ -488,7 +500,6 @@ fn ago(at: &str, cx: &Context) -> String {
 }
 
 /// Finds the entity whose rows the first screen shows; `None` if the database holds none of the candidates.
-#[must_use]
 pub fn looked_at(cx: &Context) -> Option<Entity> {
     LOOKED_AT.into_iter().find(|entity| cx.holds(*entity).is_ok())
 }
@@ -609,14 +620,13 @@ impl Screen for HomeScreen {
             Reply::News(newest) if self.pending.is_none() => {
                 let held: Vec<RowKey> = self.rows().iter().take(COUNTED).map(RowKey::of).collect();
                 self.live.count(&newest, &held);
-                let recovered = self.failure.take_if(|failure| failure.passes).is_some();
-                if recovered || self.live.follows && self.live.fresh > 0 {
+                if self.live.follows && self.live.fresh > 0 {
                     self.read_recent(cx);
                 } else {
                     self.renew(cx);
                 }
                 self.work_failure = None;
-                if self.live.hears_more() || recovered {
+                if self.live.hears_more() {
                     self.renew_work(cx);
                     cx.renew_status();
                 }

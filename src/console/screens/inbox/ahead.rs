@@ -4,16 +4,11 @@
 use super::InboxVerdict;
 use crate::change::operation::Operation;
 use crate::change::plan::{Plan, SHOWN};
-use crate::console::core::change::Refusal;
-use crate::console::core::context::Context;
-use crate::console::core::message::Ticket;
-use crate::console::core::request::{Reply, Request};
-use crate::console::core::what_if::RecallAhead;
+use crate::console::core::{Context, RecallAhead, Refusal, Reply, Request, Ticket};
 
 /// Milliseconds that the cursor rests before a verdict is previewed, so that scrolling plans nothing.
 const REST: u64 = 150;
 
-/// Preview of one verdict on one row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct VerdictAhead {
     /// The row and the verdict on it.

@@ -5,29 +5,24 @@ mod verdict;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::command::CommandId;
-use crate::console::core::context::Context;
+use crate::console::core::{CommandId, Context};
 use crate::console::screens::inbox::{InboxPane, InboxScreen, InboxVerdict, LOOKED_THROUGH, meant};
-use crate::console::view::keys::hint_of;
-use crate::console::view::panel_list::PanelList;
-use crate::console::view::panes::failure_card;
-use crate::console::view::words;
-use crate::console::view::{Canvas, Drawn};
+use crate::console::view::{Canvas, Drawn, PanelList, failure_card, hint_of, words};
 use crate::memory::{Entity, Row};
 use crate::ui::chart::meter;
 use crate::ui::{
-    Card, CardTone, KeyHint, Look, PaneFrame, SafeText, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
-    figures, look as lay,
+    Card, CardTone, KeyHint, Look, PaneFrame, SafeText, StyleRole, TableColumn, TableRow, TextLine, Width, figures,
+    look as lay,
 };
 
-/// Draws the screen.
 pub fn draw(inbox: &InboxScreen, cx: &Context, canvas: &mut Canvas<'_>) {
     let (look, area) = (canvas.look, canvas.area);
-    let head = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..lay::row(area, 0) };
+    let head = lay::padded(lay::row(area, 0));
     let (body, card) = (lay::below(area, 1), card(cx, inbox));
     // A card that stays gets all the room: it says why there are no rows, and what to do.
     let stays = card.is_some() && (inbox.filled || inbox.failure.is_some());
-    let (list, talk, verdict) = if stays { (body, None, None) } else { panes(inbox, body, look) };
+    let (list, talk, verdict) =
+        if stays { (body, None, None) } else { panes(inbox, body, |least| look.is_beside(body.width, least)) };
     let mut line = progress(inbox, look);
     if let (None, Some(row)) = (verdict, inbox.current()) {
         let does = match cx.holds(Entity::UtilityEvent) {
@@ -59,15 +54,25 @@ pub fn draw(inbox: &InboxScreen, cx: &Context, canvas: &mut Canvas<'_>) {
     }
 }
 
+/// Whether there is room for the preview of a verdict.
+pub fn shows_verdict(inbox: &InboxScreen, (width, height): (u16, u16)) -> bool {
+    /// Rows of the lines around the panes.
+    const FRAME: u16 = 4;
+    let body = Rect { x: 0, y: 0, width, height: height.saturating_sub(FRAME) };
+    panes(inbox, body, |least| width >= least).2.is_some()
+}
+
 /// Lays out list, conversation and verdict: side by side, the list above the others, or one of them below it.
-fn panes(inbox: &InboxScreen, body: Rect, look: &Look) -> (Rect, Option<Rect>, Option<Rect>) {
+fn panes(inbox: &InboxScreen, body: Rect, is_beside: impl Fn(u16) -> bool) -> (Rect, Option<Rect>, Option<Rect>) {
+    /// Least columns for the list beside the others, in which none of its columns is dropped.
+    const LIST: u16 = 60;
     const BESIDE: u16 = 140;
     const HALVES: u16 = 90;
     const HIGH: u16 = 12;
     const LOW: u16 = 24;
     const ROWS: u16 = 4;
-    if look.is_beside(body.width, BESIDE) {
-        let third = body.width * 3 / 10;
+    if is_beside(BESIDE) {
+        let third = (body.width * 3 / 10).min((body.width - LIST) / 2);
         let left = body.width - 2 * third;
         let at = |x: u16, width: u16| Rect { x: body.x + x, width, ..body };
         return (at(0, left), Some(at(left, third)), Some(at(left + third, third)));
@@ -76,8 +81,8 @@ fn panes(inbox: &InboxScreen, body: Rect, look: &Look) -> (Rect, Option<Rect>, O
     let rows = u16::try_from(inbox.items.len()).unwrap_or(u16::MAX).saturating_add(3);
     let share = if body.height < LOW { body.height / 3 } else { body.height * 2 / 5 };
     let height = rows.clamp(ROWS, share.max(ROWS));
-    let (list, below) = (Rect { height, ..body }, lay::below(body, height));
-    if look.is_beside(body.width, HALVES) {
+    let (list, below) = lay::stacked(body, height);
+    if is_beside(HALVES) {
         let half = below.width / 2;
         let right = Rect { x: below.x + half, width: below.width - half, ..below };
         (list, Some(Rect { width: half, ..below }), Some(right))
@@ -164,15 +169,7 @@ fn draw_list(
         TableColumn::new("what was said", Width::Grow { min: 16, weight: 3 }),
         TableColumn::new("user", Width::Grow { min: 8, weight: 1 }).priority(4),
     ];
-    let list = PanelList {
-        columns: &columns,
-        count: inbox.items.len(),
-        more: false,
-        total: Total::Exact(inbox.items.len() as u64),
-        selected: inbox.selected,
-        focused,
-        card,
-    };
+    let list = PanelList { focused, ..PanelList::of(&columns, inbox.items.len(), inbox.selected, card) };
     list.draw(|at| inbox.items.get(at).map(|row| table_row(row, cx, look)), look, inside, buf, drawn);
 }
 

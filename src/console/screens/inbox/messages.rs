@@ -19,7 +19,6 @@ pub enum InboxVerdict {
 
 impl InboxVerdict {
     /// The word for it.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             InboxVerdict::Right => "right",

@@ -14,14 +14,11 @@ pub use messages::InboxVerdict;
 use serde_json::{Map, Value};
 
 use crate::change::operation::{FeedbackFields, Operation, SeenFeedback};
-use crate::console::core::command::{CommandId, CommandScope};
-use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone};
-use crate::console::core::menu::{Prompt, Purpose};
-use crate::console::core::message::{Destination, RequestFailure, Ticket};
-use crate::console::core::request::{Content, Reply, Request};
-use crate::console::core::screen::{Judged as Judgement, Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
-use crate::console::core::window::RowKey;
+use crate::console::core::{
+    CommandId, CommandScope, Content, Context, Destination, Judged as Judgement, Lack, LayerOpening, Prompt, Purpose,
+    Reply, Request, RequestFailure, RowKey, Screen, ScreenFace, ScreenKind, Ticket, ToastTone,
+};
 use crate::console::view::Canvas;
 use crate::memory::feedback::{RATING, THUMBS_DOWN, THUMBS_UP};
 use crate::memory::filter::{Filter, Operand, Operator};
@@ -118,7 +115,6 @@ pub struct InboxScreen {
 }
 
 /// Reason why a feedback row needs a look; `None` if it does not.
-#[must_use]
 pub fn worth_a_look(row: &Row) -> Option<&'static str> {
     let has_correction = row.text("correction").is_some_and(|text| !text.trim().is_empty());
     match (row.text("kind").unwrap_or_default(), row.get("rating").as_i64()) {
@@ -137,13 +133,11 @@ pub fn worth_a_look(row: &Row) -> Option<&'static str> {
 }
 
 /// The query for the feedback to check.
-#[must_use]
 pub fn feedback_query() -> Query {
     Query { limit: LOOKED_THROUGH, ..Query::new(Entity::Feedback) }
 }
 
 /// The query for the signals that show which feedback is done.
-#[must_use]
 pub fn signals_query() -> Query {
     let columns = Some(vec!["id", "episode_id", "signal", "created_at"]);
     Query { limit: SIGNALS, columns, ..Query::new(Entity::UtilityEvent) }
@@ -166,7 +160,6 @@ pub fn untold<'r>(found: &'r [Row], signals: &[Row]) -> impl Iterator<Item = &'r
     })
 }
 
-/// Owner of a feedback row.
 enum FeedbackOwner {
     /// An episode's.
     Episode(String),
@@ -178,18 +171,15 @@ enum FeedbackOwner {
 
 impl InboxScreen {
     /// The selected row.
-    #[must_use]
     pub fn current(&self) -> Option<&Row> {
         self.items.get(self.selected)
     }
 
     /// Number of verdicts in this session, and that plus the number of remaining rows.
-    #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         (self.judged.len(), self.judged.len() + self.items.len())
     }
 
-    /// The episode of the selected row.
     fn owner(&self) -> FeedbackOwner {
         let Some(row) = self.current() else { return FeedbackOwner::Nobody };
         if let Some(id) = row.text("episode_id") {
@@ -217,7 +207,6 @@ impl InboxScreen {
         self.pending_owner = Some((cx.ask(Request::LoadPage(Box::new(query))), id));
     }
 
-    /// Reads the episode of the selected row.
     fn read_episode(&mut self, cx: &mut Context) {
         let wanted = match self.owner() {
             FeedbackOwner::Unknown => return self.seek_owner(cx),
@@ -277,7 +266,6 @@ impl InboxScreen {
         }
     }
 
-    /// Gives a verdict on the selected row.
     fn give(&mut self, verdict: InboxVerdict, cx: &mut Context) {
         let Some(row) = self.current().cloned().filter(|_| cx.changing.pending.is_none()) else { return };
         let id = row.id().to_owned();
@@ -321,7 +309,6 @@ impl InboxScreen {
     }
 
     /// The previewed verdict.
-    #[must_use]
     pub fn verdict_ahead(&self) -> InboxVerdict {
         LOOKED_AT.get(self.looked_at).copied().unwrap_or(InboxVerdict::Right)
     }
@@ -479,6 +466,10 @@ impl Screen for InboxScreen {
         };
     }
 
+    fn has_tabs(&self, cx: &Context) -> bool {
+        draw::shows_verdict(self, cx.size)
+    }
+
     /// Previews the next verdict.
     fn turn_tab(&mut self, by: isize) {
         let count = LOOKED_AT.len() as isize;
@@ -567,7 +558,6 @@ fn seen(row: &Row) -> Map<String, Value> {
 }
 
 /// The signal that corresponds to a feedback row.
-#[must_use]
 pub fn meant(row: &Row) -> Signal {
     let has_correction = row.text("correction").is_some_and(|text| !text.trim().is_empty());
     let score = crate::memory::feedback::score(row.text("kind").unwrap_or_default(), row.get("rating").as_i64());

@@ -2,35 +2,32 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::context::Context;
+use crate::console::core::Context;
 use crate::console::screens::jobs::JobsScreen;
-use crate::console::view::Drawn;
-use crate::console::view::changes::{count_lines, sentences};
 use crate::console::view::jobs::note;
-use crate::console::view::panel_list::PanelList;
-use crate::console::view::panes::fetched_card;
-use crate::console::view::words;
+use crate::console::view::{Drawn, PanelList, count_lines, fetched_card, sentences, words};
 use crate::job::plan::{JobOffer, JobProgress, JobReceipt, JobState};
 use crate::memory::agreeing;
 use crate::ui::chart::Gauge;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{
-    Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TableColumn, TableRow, TextLine, Total, Width, figures,
-    key_values,
+    Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TableColumn, TableRow, TextLine, Width, figures,
+    key_values, look as lay,
 };
 
 /// Lines of the log.
 const LOG: usize = 8;
 
-/// Draws the screen.
 pub fn draw(cx: &Context, jobs: &JobsScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    const BESIDE: u16 = 110;
+    const BESIDE: u16 = 120;
+    /// Columns of the list with the longest names and states.
+    const LIST: u16 = 67;
     let (list, detail) = if look.is_beside(body.width, BESIDE) {
-        let width = body.width * 9 / 20;
-        (Rect { width, ..body }, Rect { x: body.x + width, width: body.width - width, ..body })
+        let width = (body.width * 9 / 20).max(LIST);
+        lay::side_by_side(body, width)
     } else {
         let height = (jobs.offers().len() as u16 + 4).min(body.height / 2);
-        (Rect { height, ..body }, Rect { y: body.y + height, height: body.height - height, ..body })
+        lay::stacked(body, height)
     };
     draw_list(cx, jobs, look, list, buf, drawn);
     draw_detail(cx, jobs, look, detail, buf, drawn);
@@ -48,19 +45,10 @@ fn draw_list(cx: &Context, jobs: &JobsScreen, look: &Look, area: Rect, buf: &mut
         TableColumn::new("state", Width::Grow { min: states.max().unwrap_or(0).clamp(12, 24), weight: 1 }),
     ];
     let card = fetched_card(cx, &jobs.listed, "Reading");
-    let list = PanelList {
-        columns: &columns,
-        count: jobs.offers().len(),
-        more: false,
-        total: Total::Exact(jobs.offers().len() as u64),
-        selected: jobs.cursor.selected,
-        focused: true,
-        card,
-    };
+    let list = PanelList::of(&columns, jobs.offers().len(), jobs.cursor.selected, card);
     list.draw(|at| jobs.offers().get(at).map(|offer| row(cx, offer, look)), look, inside, buf, drawn);
 }
 
-/// State of a job in a few words.
 fn state(cx: &Context, offer: &JobOffer, look: &Look) -> TextLine {
     match &cx.running.run_of(offer) {
         Some(run) => state_line(run, look),
@@ -100,8 +88,7 @@ fn draw_detail(cx: &Context, jobs: &JobsScreen, look: &Look, area: Rect, buf: &m
         PaneFrame::new("job").render(area, buf, look);
         return;
     };
-    let inside = PaneFrame::new(SafeText::limited(&offer.name, 60)).render(area, buf, look);
-    let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
+    let inside = lay::padded(PaneFrame::new(SafeText::limited(&offer.name, 60)).render(area, buf, look));
     let width = usize::from(inside.width.saturating_sub(2));
     let mut lines = sentences(std::slice::from_ref(&offer.does), StyleRole::Text, width, look);
     if let Some(reason) = &offer.reason {
@@ -115,15 +102,13 @@ fn draw_detail(cx: &Context, jobs: &JobsScreen, look: &Look, area: Rect, buf: &m
     let told: Vec<&str> =
         cx.running.log.iter().filter(|(name, _)| *name == offer.name).map(|(_, line)| line.as_str()).collect();
     if !told.is_empty() {
-        lines.push(TextLine::default());
-        lines.push(Section::new("Log").line(width, look));
+        Section::new("Log").add_to(&mut lines, width, look);
         let shown = &told[told.len().saturating_sub(LOG)..];
         lines.extend(shown.iter().map(|line| TextLine::of(SafeText::limited(line, 200), StyleRole::Muted)));
     }
     let receipt = cx.running.receipts.iter().rev().find(|(name, _)| *name == offer.name);
     if let Some((_, receipt)) = receipt {
-        lines.push(TextLine::default());
-        lines.push(Section::new("Receipt").line(width, look));
+        Section::new("Receipt").add_to(&mut lines, width, look);
         lines.extend(receipt_lines(receipt, width, look));
     }
     drawn.measures.detail_rows = usize::from(inside.height);

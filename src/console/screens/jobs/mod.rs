@@ -5,16 +5,12 @@ pub mod messages;
 
 pub use messages::JobAsk;
 
-use crate::console::core::command::{CommandId, CommandScope, hinted};
-use crate::console::core::context::{Context, Lack, LayerOpening, ToastTone};
-use crate::console::core::fetched::Fetched;
-use crate::console::core::list_cursor::ListCursor;
-use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
-use crate::console::core::message::{Effect, RequestFailure, Ticket};
-use crate::console::core::proposal::Proposal;
-use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
+use crate::console::core::command::hinted;
 use crate::console::core::twin::words;
+use crate::console::core::{
+    CommandId, CommandScope, Context, Effect, Fetched, Lack, LayerOpening, ListCursor, Menu, MenuChoice, MenuItem,
+    Proposal, Reply, Request, RequestFailure, Screen, ScreenFace, ScreenKind, Ticket, ToastTone,
+};
 use crate::console::view::Canvas;
 use crate::job::plan::{JobOffer, JobState, JobWish};
 
@@ -31,13 +27,11 @@ pub struct JobsScreen {
 
 impl JobsScreen {
     /// The jobs that were read.
-    #[must_use]
     pub fn offers(&self) -> &[JobOffer] {
         self.listed.value.as_deref().unwrap_or_default()
     }
 
     /// The selected one.
-    #[must_use]
     pub fn current(&self) -> Option<&JobOffer> {
         self.offers().get(self.cursor.selected)
     }

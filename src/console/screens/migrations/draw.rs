@@ -3,18 +3,15 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::change::plan::migration::PendingMigration;
-use crate::console::core::context::Context;
+use crate::console::core::Context;
 use crate::console::screens::migrations::{MigrationItem, MigrationStanding, MigrationsScreen};
-use crate::console::view::Drawn;
 use crate::console::view::changes::is_told;
-use crate::console::view::panel_list::PanelList;
-use crate::console::view::panes::{draw_detail_lines, fetched_card, halves};
+use crate::console::view::{Drawn, PanelList, draw_detail_lines, fetched_card, halves};
 use crate::ui::{
     Card, CardTone, Look, NamedValue, PaneFrame, SafeText, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
-    key_values,
+    key_values, look as lay,
 };
 
-/// Draws the screen.
 pub fn draw(cx: &Context, migrations: &MigrationsScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let (list, detail) = halves(body, look);
     draw_list(cx, migrations, look, list, buf, drawn);
@@ -62,21 +59,13 @@ fn draw_list(
     let none = || Card::new(CardTone::Plain, "There are no migrations for this database");
     let card = fetched_card(cx, &migrations.listed, "Reading");
     let card = card.or_else(|| migrations.items().is_empty().then(none));
-    let list = PanelList {
-        columns: &columns,
-        count: migrations.items().len(),
-        more: false,
-        total: Total::Unknown,
-        selected: migrations.cursor.selected,
-        focused: true,
-        card,
-    };
+    let list = PanelList::of(&columns, migrations.items().len(), migrations.cursor.selected, card);
+    let list = PanelList { total: Total::Unknown, ..list };
     list.draw(|at| migrations.items().get(at).map(row), look, inside, buf, drawn);
 }
 
 fn draw_detail(migrations: &MigrationsScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
-    let inside = PaneFrame::new("migration").render(area, buf, look);
-    let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
+    let inside = lay::padded(PaneFrame::new("migration").render(area, buf, look));
     let width = usize::from(inside.width.saturating_sub(2));
     let mut lines = Vec::new();
     if let Some(item) = migrations.current() {

@@ -19,7 +19,6 @@ pub enum MigrationStanding {
 
 impl MigrationStanding {
     /// The word for it.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             MigrationStanding::Drifted => "drifted",

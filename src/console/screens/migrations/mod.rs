@@ -6,14 +6,12 @@ pub mod messages;
 
 pub use messages::{MigrationItem, MigrationList, MigrationStanding};
 
-use crate::console::core::command::{CommandId, CommandScope};
-use crate::console::core::context::{Context, Lack, LayerOpening, UnlockStep};
-use crate::console::core::fetched::Fetched;
-use crate::console::core::list_cursor::ListCursor;
-use crate::console::core::message::Ticket;
-use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
+use crate::console::core::context::UnlockStep;
 use crate::console::core::twin::words;
+use crate::console::core::{
+    CommandId, CommandScope, Context, Fetched, Lack, LayerOpening, ListCursor, Reply, Request, Screen, ScreenFace,
+    ScreenKind, Ticket,
+};
 use crate::console::view::Canvas;
 
 /// The list of migrations.
@@ -27,13 +25,11 @@ pub struct MigrationsScreen {
 
 impl MigrationsScreen {
     /// The migrations that were read.
-    #[must_use]
     pub fn items(&self) -> &[MigrationItem] {
         self.listed.value.as_ref().map_or(&[], |l| &l.items)
     }
 
     /// The selected one.
-    #[must_use]
     pub fn current(&self) -> Option<&MigrationItem> {
         self.items().get(self.cursor.selected)
     }
@@ -93,7 +89,6 @@ impl Screen for MigrationsScreen {
             CommandId::ApplyMigrations if self.listed.value.is_some() && self.wanted().next().is_none() => {
                 Err(("nothing is pending; an optional one is applied when it is selected".to_owned(), None))
             }
-            CommandId::Follow => Err(("a migration leads nowhere".to_owned(), None)),
             _ => Ok(()),
         }
     }

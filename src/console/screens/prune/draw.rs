@@ -3,16 +3,12 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::change::plan::{Change, Plan};
-use crate::console::core::ClickTarget;
-use crate::console::core::context::Context;
+use crate::console::core::{ClickTarget, Context};
 use crate::console::screens::prune::{PruneRule, PruneScreen, RULES};
-use crate::console::view::Drawn;
-use crate::console::view::changes::{count_lines, sentences};
-use crate::console::view::panes::fetched_card;
-use crate::console::view::words;
+use crate::console::view::{Drawn, count_lines, fetched_card, sentences, words};
 use crate::memory::prune::PruneWindow;
 use crate::ui::scroll::LineWindow;
-use crate::ui::{Align, Look, PaneFrame, SafeText, Section, StyleRole, TextLine, figures};
+use crate::ui::{Align, Look, PaneFrame, SafeText, Section, StyleRole, TextLine, figures, look as lay};
 
 /// Width of the rules if both are side by side.
 const RULES_WIDE: u16 = 48;
@@ -22,15 +18,14 @@ const SAMPLES: usize = 30;
 /// Characters of a case's prompt.
 const PROMPT: usize = 200;
 
-/// Draws the screen.
 pub fn draw(cx: &Context, prune: &PruneScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     const BESIDE: u16 = 96;
     let (rules, preview) = if look.is_beside(body.width, BESIDE) {
         let width = (body.width / 4).clamp(RULES_WIDE, 2 * RULES_WIDE);
-        (Rect { width, ..body }, Rect { x: body.x + width, width: body.width - width, ..body })
+        lay::side_by_side(body, width)
     } else {
         let height = (RULES.len() as u16 + 2).min(body.height / 2);
-        (Rect { height, ..body }, Rect { y: body.y + height, height: body.height - height, ..body })
+        lay::stacked(body, height)
     };
     draw_rules(cx, prune, look, rules, buf, drawn);
     draw_preview(cx, prune, look, preview, buf, drawn);
@@ -38,8 +33,7 @@ pub fn draw(cx: &Context, prune: &PruneScreen, look: &Look, body: Rect, buf: &mu
 
 fn draw_rules(cx: &Context, prune: &PruneScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let pane = PaneFrame { focused: true, ..PaneFrame::new("rules") };
-    let inside = pane.render(area, buf, look);
-    let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
+    let inside = lay::padded(pane.render(area, buf, look));
     let mut lines: Vec<TextLine> =
         RULES.iter().map(|rule| rule_line(cx, prune, *rule, usize::from(inside.width), look)).collect();
     let height = usize::from(inside.height);
@@ -125,8 +119,7 @@ fn draw_preview(cx: &Context, prune: &PruneScreen, look: &Look, area: Rect, buf:
         (None, false) => TextLine::of("counting", StyleRole::Warn),
     };
     let pane = PaneFrame { note, ..PaneFrame::new("what would go") };
-    let inside = pane.render(area, buf, look);
-    let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
+    let inside = lay::padded(pane.render(area, buf, look));
     if let Some(card) = fetched_card(cx, &prune.preview, "Counting") {
         drawn.measures.detail_lines = 0;
         card.render(inside, buf, look);
@@ -155,8 +148,7 @@ fn preview_lines(cx: &Context, plan: &Plan, width: usize, look: &Look) -> Vec<Te
     lines.extend(count_lines(&plan.counts, width, look));
     let mut part = |title: &'static str, inner: Vec<TextLine>| {
         if !inner.is_empty() {
-            lines.push(TextLine::default());
-            lines.push(Section::new(title).line(width, look));
+            Section::new(title).add_to(&mut lines, width, look);
             lines.extend(inner);
         }
     };

@@ -4,13 +4,10 @@ pub(in crate::console) mod draw;
 
 use crate::change::operation::{Operation, Pruning};
 use crate::change::plan::{Plan, SHOWN};
-use crate::console::core::command::{CommandId, CommandScope};
-use crate::console::core::context::Context;
-use crate::console::core::fetched::Fetched;
-use crate::console::core::message::Ticket;
-use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Screen, ScreenFace, ScreenKind, ScreenOrigin};
 use crate::console::core::twin::quoted;
+use crate::console::core::{
+    CommandId, CommandScope, Context, Fetched, Reply, Request, Screen, ScreenFace, ScreenKind, ScreenOrigin, Ticket,
+};
 use crate::console::view::Canvas;
 use crate::memory::Entity;
 use crate::memory::prune::PruneWindow;
@@ -83,7 +80,6 @@ pub struct PruneScreen {
 
 impl PruneScreen {
     /// The selected rule.
-    #[must_use]
     pub fn rule(&self) -> PruneRule {
         RULES.get(self.selected).copied().unwrap_or(PruneRule::Window)
     }
@@ -108,7 +104,6 @@ impl PruneScreen {
         self.set(on, cx);
     }
 
-    /// Proposes to prune by the rules as they are set.
     fn prune(&self, cx: &mut Context) {
         cx.propose(Operation::Prune(self.rules.clone()));
     }

@@ -1,7 +1,7 @@
 //! The commands of the recall screen: their availability and their effects.
 
 use super::{RankingWay, RecallCommand, RecallScreen, can_rank, can_rank_any};
-use crate::console::core::context::{Context, Lack};
+use crate::console::core::{Context, Lack};
 use crate::recall::rank::Ranking;
 
 /// Most rows that can be requested.
@@ -46,7 +46,6 @@ impl RecallScreen {
         }
     }
 
-    /// Executes a command of this screen.
     pub(super) fn give(&mut self, ask: RecallCommand, cx: &mut Context) {
         match ask {
             RecallCommand::Write

@@ -7,13 +7,11 @@ mod reasons;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::context::Context;
-use crate::console::core::{ClickTarget, CommandId};
+use crate::console::core::{ClickTarget, CommandId, Context};
 use crate::console::screens::recall::{RecallCommand, RecallScreen};
 use crate::console::view::Drawn;
-use crate::ui::{Look, look as lay};
+use crate::ui::{Look, StyleRole, TextLine, look as lay};
 
-/// Draws the screen.
 pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let used = head::draw(cx, recall, look, body, buf, drawn);
     let rest = lay::below(body, used);
@@ -28,6 +26,14 @@ pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, body: Rect, buf: &
     if let Some(area) = places.reasons {
         reasons::draw(cx, recall, look, area, buf, drawn);
     }
+}
+
+/// The letter of a term, as its part of a bar begins with it; nothing where no bars are drawn.
+fn letter_of(index: usize, letter: char, look: &Look) -> TextLine {
+    if look.spoken {
+        return TextLine::default();
+    }
+    TextLine::of(letter.to_string(), StyleRole::series(index)).with(" ", StyleRole::Text)
 }
 
 /// Areas of the two rankings and of the reasons.

@@ -2,25 +2,34 @@
 
 use super::lists::item;
 use super::{RankingSide, RecallScreen, recalled_kinds};
-use crate::console::core::command::{CommandAsk, CommandId};
-use crate::console::core::context::{Context, LayerOpening};
-use crate::console::core::menu::{Menu, MenuChoice};
+use crate::console::core::command::command;
+use crate::console::core::{CommandAsk, CommandId, Context, LayerOpening, Menu, MenuChoice};
 use crate::recall::lever::{LeverAct, RecallLever, levers};
 use crate::ui::text::SafeText;
 
 /// Most columns of a name.
 const NAME: usize = 40;
 
-/// Lists the levers that would move the selected row, each with its name and its outcome.
-#[must_use]
+/// Lists the levers that would move the selected row and that this database has, each with its name and its outcome.
 pub fn told(cx: &Context, side: &RankingSide) -> Vec<(RecallLever, String, String)> {
     let Some(found) = &side.found else { return Vec::new() };
     let found = levers(&found.answer, side.selected);
-    let told = found.into_iter().map(|lever| {
+    let is_here = |lever: &RecallLever| command(change(lever.act)).is_some_and(|change| cx.supports(change).is_ok());
+    let told = found.into_iter().filter(is_here).map(|lever| {
         let (name, outcome) = (name(lever.act), outcome(cx, side, &lever));
         (lever, name, outcome)
     });
     told.collect()
+}
+
+/// The command that plans a lever.
+fn change(act: LeverAct) -> CommandId {
+    CommandId::Change(match act {
+        LeverAct::Thumb(_) => CommandAsk::AddFeedback,
+        LeverAct::Signal(signal) => CommandAsk::Signal(signal),
+        LeverAct::Quarantine => CommandAsk::Hold(true),
+        LeverAct::Remove => CommandAsk::Remove,
+    })
 }
 
 fn name(act: LeverAct) -> String {
@@ -52,18 +61,11 @@ fn outcome(cx: &Context, side: &RankingSide, lever: &RecallLever) -> String {
 impl RecallScreen {
     /// Offers changes that would move the selected row; the chosen one is planned.
     pub(super) fn offer_levers(&self, cx: &mut Context) {
-        let command = |act| match act {
-            LeverAct::Thumb(_) => CommandAsk::AddFeedback,
-            LeverAct::Signal(signal) => CommandAsk::Signal(signal),
-            LeverAct::Quarantine => CommandAsk::Hold(true),
-            LeverAct::Remove => CommandAsk::Remove,
-        };
-        let choice = |ask| MenuChoice::Command(CommandId::Change(ask));
         let told = told(cx, self.side());
-        let mut items: Vec<_> =
-            told.iter().map(|(lever, name, outcome)| item(name, outcome, choice(command(lever.act)))).collect();
+        let planned = |lever: &RecallLever| MenuChoice::Command(change(lever.act));
+        let mut items: Vec<_> = told.iter().map(|(lever, name, outcome)| item(name, outcome, planned(lever))).collect();
         let edit = "its likeness is computed again from the new text";
-        items.push(item("edit", edit, choice(CommandAsk::Edit)));
+        items.push(item("edit", edit, MenuChoice::Command(CommandId::Change(CommandAsk::Edit))));
         cx.show(LayerOpening::Menu(Menu::new(format!("Move place {}", self.side().selected + 1), items)));
     }
 }

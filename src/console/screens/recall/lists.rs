@@ -1,10 +1,7 @@
 //! Choices on the recall screen: rankings, saved questions, agents, users and policies.
 
 use super::{RankingWay, RecallPick, RecallScreen, can_rank};
-use crate::console::core::context::{Context, LayerOpening, ToastTone};
-use crate::console::core::menu::{Menu, MenuChoice, MenuItem};
-use crate::console::core::message::RequestFailure;
-use crate::console::core::request::Request;
+use crate::console::core::{Context, LayerOpening, Menu, MenuChoice, MenuItem, Request, RequestFailure, ToastTone};
 use crate::memory::query::{Page, Query};
 use crate::memory::{Entity, Row};
 use crate::recall::inquiry::SavedQuestion;
@@ -115,7 +112,6 @@ impl RecallScreen {
         cx.show(LayerOpening::Menu(Menu::new(title, items.collect())));
     }
 
-    /// Executes the choice.
     pub(super) fn picked(&mut self, pick: RecallPick, cx: &mut Context) {
         match pick {
             RecallPick::Rank(way) => self.rank(way),

@@ -52,19 +52,16 @@ pub struct RankingWay {
 
 impl RankingWay {
     /// A ranking on its own.
-    #[must_use]
     pub fn plain(ranking: Ranking) -> Self {
         RankingWay { ranking, policy: None, version: None }
     }
 
     /// Cases by similarity alone, whatever policy is in use.
-    #[must_use]
     pub fn without_policy() -> Self {
         RankingWay { policy: Some(NO_POLICY.to_owned()), ..RankingWay::plain(Ranking::Cases) }
     }
 
     /// Returns the name of the way.
-    #[must_use]
     pub fn name(&self) -> String {
         match (&self.policy, self.version) {
             (Some(_), Some(version)) => format!("{} by policy version {version}", self.ranking.name()),

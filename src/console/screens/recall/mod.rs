@@ -14,13 +14,12 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use messages::{RankingWay, RecallCommand, RecallPick};
 pub use side::{FoundAnswer, RankingSide};
 
-use crate::console::core::command::{self, CommandId, CommandScope};
-use crate::console::core::context::{Context, Lack, ToastTone};
-use crate::console::core::menu::{MenuChoice, Prompt, Purpose};
-use crate::console::core::message::{Destination, RequestFailure, Ticket};
-use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Judged, Screen, ScreenFace, ScreenKind, ScreenOrigin};
+use crate::console::core::command::{self};
 use crate::console::core::twin::{quoted, words};
+use crate::console::core::{
+    CommandId, CommandScope, Context, Destination, Judged, Lack, MenuChoice, Prompt, Purpose, Reply, Request,
+    RequestFailure, Screen, ScreenFace, ScreenKind, ScreenOrigin, Ticket, ToastTone,
+};
 use crate::console::view::Canvas;
 use crate::memory::{Entity, Row};
 use crate::recall::answer::{RecallAnswer, RecalledItem, StageTimes};
@@ -62,7 +61,6 @@ pub struct RecallScreen {
 
 impl RecallScreen {
     /// Creates the screen with an empty question.
-    #[must_use]
     pub fn new(ranking: Ranking) -> Self {
         RecallScreen {
             inquiry: Inquiry::new(ranking),
@@ -84,7 +82,6 @@ impl RecallScreen {
     }
 
     /// The focused ranking.
-    #[must_use]
     pub fn side(&self) -> &RankingSide {
         self.right.as_ref().filter(|_| self.on_right).unwrap_or(&self.left)
     }
@@ -97,14 +94,12 @@ impl RecallScreen {
     }
 
     /// The other ranking, if two are compared.
-    #[must_use]
     pub fn other(&self) -> Option<&RankingSide> {
         let right = self.right.as_ref()?;
         Some(if self.on_right { &self.left } else { right })
     }
 
     /// Returns the inquiry for a side.
-    #[must_use]
     pub fn asked(&self, side: &RankingSide) -> Inquiry {
         Inquiry { ranking: side.way.ranking, policy: side.way.policy.clone(), ..self.inquiry.clone() }
     }
@@ -136,7 +131,6 @@ impl RecallScreen {
     }
 
     /// The situation as a row, to name it.
-    #[must_use]
     pub fn situation(&self) -> Option<&Row> {
         let found = self.side().found.as_ref().or(self.left.found.as_ref())?;
         found.answer.like.as_ref().filter(|row| Some(row.id()) == self.inquiry.like.as_deref())
@@ -144,7 +138,6 @@ impl RecallScreen {
 }
 
 impl RecallScreen {
-    /// Changes the ranking of the focused side.
     fn rank(&mut self, way: RankingWay) {
         let side = self.side_mut();
         if side.way != way {
@@ -195,7 +188,6 @@ impl RecallScreen {
         self.stale = fresh;
     }
 
-    /// The side that waits for that reply.
     fn waiting_mut(&mut self, ticket: Ticket) -> Option<&mut RankingSide> {
         self.sides_mut().find(|side| side.pending.is_some_and(|(waiting, _)| waiting == ticket))
     }
@@ -221,7 +213,6 @@ pub fn can_rank(cx: &Context, ranking: Ranking) -> Result<(), Lack> {
 }
 
 /// Whether the database holds anything that is ranked.
-#[must_use]
 pub fn can_rank_any(cx: &Context) -> bool {
     Ranking::ALL.into_iter().any(|ranking| can_rank(cx, ranking).is_ok())
 }
@@ -268,7 +259,6 @@ impl RecordedRecall {
     }
 
     /// Whether a row was recalled.
-    #[must_use]
     pub fn holds(&self, id: &str) -> bool {
         self.ids.iter().any(|recorded| recorded == id)
     }
@@ -287,7 +277,6 @@ fn situation_of_access(row: &Row, masked: bool) -> Option<Inquiry> {
 }
 
 /// Returns the entities that a ranking ranks.
-#[must_use]
 pub fn recalled_kinds(ranking: Ranking) -> &'static [Entity] {
     match ranking {
         Ranking::Cases => &[Entity::Case],
@@ -384,6 +373,10 @@ impl Screen for RecallScreen {
     fn can(&self, id: CommandId, cx: &Context) -> Result<(), Lack> {
         match id {
             CommandId::Recall(ask) => self.can_ask(ask, cx),
+            CommandId::CopyCommand if !self.asked(self.side()).is_enough() => {
+                Err(("this ranking has no situation yet".to_owned(), None))
+            }
+            CommandId::CopyCommand => can_rank(cx, self.side().way.ranking),
             _ => Ok(()),
         }
     }

@@ -1,10 +1,7 @@
 //! Line inputs of the recall screen: the situation, owners, filters of a ranking, and a name for saving it.
 
 use super::{RecallCommand, RecallScreen, RecordedRecall};
-use crate::console::core::context::Context;
-use crate::console::core::menu::Purpose;
-use crate::console::core::request::Request;
-use crate::console::core::screen::Judged;
+use crate::console::core::{Context, Judged, Purpose, Request};
 use crate::memory::Entity;
 use crate::recall::inquiry::SavedQuestion;
 use crate::recall::rank::Ranking;
@@ -13,7 +10,6 @@ use crate::recall::rank::Ranking;
 const OFFERED: usize = 8;
 
 impl RecallScreen {
-    /// Opens the line that a command writes.
     pub(super) fn write_line(&mut self, ask: RecallCommand, cx: &mut Context) {
         let asked = &self.inquiry;
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
@@ -37,7 +33,6 @@ impl RecallScreen {
         cx.prompt(purpose, &text);
     }
 
-    /// Takes a submitted line.
     pub(super) fn take_line(&mut self, purpose: Purpose, text: &str, cx: &mut Context) {
         let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         match purpose {
@@ -133,7 +128,6 @@ fn place(domain: Option<&str>, topic: Option<&str>) -> String {
     }
 }
 
-/// Domain and topic of a line.
 fn sought(text: &str) -> (Option<String>, Option<String>) {
     let some = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
     match text.split_once('/') {

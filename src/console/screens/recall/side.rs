@@ -1,7 +1,7 @@
 //! One ranking of a situation: its method, its question, its answer.
 
 use super::RankingWay;
-use crate::console::core::message::{RequestFailure, Ticket};
+use crate::console::core::{RequestFailure, Ticket};
 use crate::memory::Entity;
 use crate::recall::answer::{RecallAnswer, RecalledItem, StageTimes};
 use crate::recall::context::RecallContext;
@@ -42,38 +42,32 @@ impl RankingSide {
     }
 
     /// The rows in order.
-    #[must_use]
     pub fn rows(&self) -> &[RecalledItem] {
         self.found.as_ref().map_or(&[], |found| &found.answer.rows)
     }
 
     /// The selected row.
-    #[must_use]
     pub fn current(&self) -> Option<&RecalledItem> {
         self.rows().get(self.selected)
     }
 
     /// Place of a row, from 0.
-    #[must_use]
     pub fn place_of(&self, entity: Entity, id: &str) -> Option<usize> {
         self.rows().iter().position(|item| item.ranked.row.entity == entity && item.ranked.row.id() == id)
     }
 
     /// Finds the reason why a row was left out, if known.
-    #[must_use]
     pub fn why_not(&self, id: &str) -> Option<&LeftOut> {
         self.found.as_ref()?.answer.left_out.iter().find(|left| left.id == id)
     }
 
     /// Ids of the rows left out.
-    #[must_use]
     pub fn left_out(&self) -> Vec<String> {
         let left = self.found.iter().flat_map(|found| &found.answer.left_out);
         left.map(|left| left.id.clone()).collect()
     }
 
     /// Whether the shown answer is about to be replaced.
-    #[must_use]
     pub fn is_stale(&self) -> bool {
         self.pending.is_some() || self.failure.is_some()
     }

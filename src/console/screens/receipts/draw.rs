@@ -5,21 +5,17 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use crate::change::plan::Counts;
 use crate::change::plan::trail::ListedEntry;
 use crate::console::core::change::{many, rows_written};
-use crate::console::core::context::Context;
-use crate::console::core::names::NameBook;
+use crate::console::core::{Context, NameBook};
 use crate::console::screens::receipts::ReceiptsScreen;
-use crate::console::view::Drawn;
-use crate::console::view::changes::{change_lines, count_lines, sentences};
-use crate::console::view::panel_list::PanelList;
-use crate::console::view::panes::{draw_detail_lines, failure_card, halves};
-use crate::console::view::words;
+use crate::console::view::{
+    Drawn, PanelList, change_lines, count_lines, draw_detail_lines, failure_card, halves, sentences, words,
+};
 use crate::memory::Entity;
 use crate::ui::{
     Card, CardTone, Look, NamedValue, PaneFrame, SafeText, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
-    key_values,
+    key_values, look as lay,
 };
 
-/// Draws the screen.
 pub fn draw(cx: &Context, receipts: &ReceiptsScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let (list, detail) = halves(body, look);
     draw_list(cx, receipts, look, list, buf, drawn);
@@ -51,13 +47,9 @@ fn draw_list(cx: &Context, receipts: &ReceiptsScreen, look: &Look, area: Rect, b
     ];
     let card = card(cx, receipts);
     let list = PanelList {
-        columns: &columns,
-        count: receipts.entries.len(),
         more: receipts.more,
         total: Total::Unknown,
-        selected: receipts.cursor.selected,
-        focused: true,
-        card,
+        ..PanelList::of(&columns, receipts.entries.len(), receipts.cursor.selected, card)
     };
     list.draw(|at| receipts.entries.get(at).map(|entry| row(cx, receipts, entry, look)), look, inside, buf, drawn);
 }
@@ -138,8 +130,7 @@ fn draw_detail(
     };
     let title = SafeText::join(&["change ".into(), entry.seq.to_string().into()], "");
     let pane = PaneFrame { note: TextLine::of(action(entry), StyleRole::Muted), ..PaneFrame::new(title) };
-    let inside = pane.render(area, buf, look);
-    let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
+    let inside = lay::padded(pane.render(area, buf, look));
     let width = usize::from(inside.width.saturating_sub(2));
     let can = receipts.can_undo(entry);
     let mut pairs = vec![

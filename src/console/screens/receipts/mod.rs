@@ -5,13 +5,12 @@ pub(in crate::console) mod draw;
 use crate::change::operation::Operation;
 use crate::change::plan::SHOWN;
 use crate::change::plan::trail::ListedEntry;
-use crate::console::core::command::{CommandId, CommandScope, hinted};
-use crate::console::core::context::{Context, Lack};
-use crate::console::core::list_cursor::ListCursor;
-use crate::console::core::message::{Destination, RequestFailure, Ticket};
-use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
+use crate::console::core::command::hinted;
 use crate::console::core::twin::words;
+use crate::console::core::{
+    CommandId, CommandScope, Context, Destination, Lack, ListCursor, Reply, Request, RequestFailure, Screen,
+    ScreenFace, ScreenKind, Ticket,
+};
 use crate::console::view::Canvas;
 use crate::memory::Entity;
 
@@ -41,13 +40,11 @@ pub struct ReceiptsScreen {
 
 impl ReceiptsScreen {
     /// The selected entry.
-    #[must_use]
     pub fn current(&self) -> Option<&ListedEntry> {
         self.entries.get(self.cursor.selected)
     }
 
     /// The entry that took a change back, among those read.
-    #[must_use]
     pub fn undone_by(&self, seq: i64) -> Option<i64> {
         self.entries.iter().find(|entry| entry.facts.undo_of == Some(seq)).map(|entry| entry.seq)
     }
@@ -165,7 +162,6 @@ impl Screen for ReceiptsScreen {
         match id {
             CommandId::UndoEntry => self.can_undo(entry()?).map_err(|reason| (reason, None)),
             CommandId::Open if touched(entry()?).is_none() => Err(("it is not about one row".to_owned(), None)),
-            CommandId::Follow => Err(("enter goes to the row".to_owned(), None)),
             _ => Ok(()),
         }
     }

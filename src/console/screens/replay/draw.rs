@@ -3,27 +3,20 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::ClickTarget;
-use crate::console::core::columns::row_name;
-use crate::console::core::command::CommandId;
-use crate::console::core::context::Context;
-use crate::console::core::names::NameBook;
+use crate::console::core::{ClickTarget, CommandId, Context, NameBook, row_name};
 use crate::console::screens::replay::{ReplayScreen, ReplayStep, ReplaySubject, ReplayedTopic};
-use crate::console::view::Drawn;
-use crate::console::view::keys::hint_of;
-use crate::console::view::panes::{draw_detail_lines, failure_card, halves};
-use crate::console::view::words;
+use crate::console::view::{Drawn, draw_detail_lines, failure_card, halves, hint_of, words};
 use crate::memory::{Row, time};
 use crate::recall::parents::Suggestion;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{
     Align, Card, CardTone, Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TextLine, figures, key_values,
+    look as lay,
 };
 
 /// Least columns for full times and for utilities.
 const ROOMY: usize = 64;
 
-/// Draws the screen.
 pub fn draw(cx: &Context, replay: &ReplayScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let (list, detail) = halves(body, look);
     draw_line(cx, replay, look, list, buf, drawn);
@@ -75,8 +68,7 @@ fn card(cx: &Context, replay: &ReplayScreen) -> Option<Card> {
 
 fn draw_line(cx: &Context, replay: &ReplayScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let pane = PaneFrame { focused: true, note: note(replay), ..PaneFrame::new(title(replay)) };
-    let inside = pane.render(area, buf, look);
-    let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
+    let inside = lay::padded(pane.render(area, buf, look));
     if let Some(card) = card(cx, replay) {
         card.render(inside, buf, look);
         return;
@@ -222,8 +214,7 @@ fn draw_detail(replay: &ReplayScreen, names: &NameBook, look: &Look, area: Rect,
         return;
     };
     let name = if replay.parent().is_some() { "suggested parent" } else { "episode" };
-    let inside = PaneFrame::new(name).render(area, buf, look);
-    let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
+    let inside = lay::padded(PaneFrame::new(name).render(area, buf, look));
     let width = usize::from(inside.width.saturating_sub(2));
     let lines = match replay.parent() {
         Some(parent) => suggested(step, parent, width, look),
@@ -265,8 +256,7 @@ fn episode(step: &ReplayStep, names: &NameBook, width: usize, look: &Look) -> Ve
     }
     let mut lines = key_values(&pairs, width, look);
     if let Some(summary) = text("summary").or(text("observation")) {
-        lines.push(TextLine::default());
-        lines.push(Section::new("What happened").line(width, look));
+        Section::new("What happened").add_to(&mut lines, width, look);
         let wrapped = SafeText::limited(summary, 2_000);
         lines.extend(look.spelled(&wrapped).wrap(width.max(8)).map(|part| TextLine::of(part, StyleRole::Text)));
     }

@@ -6,15 +6,11 @@ pub mod messages;
 pub use messages::{ReplayStep, ReplaySubject, ReplayedTopic};
 
 use crate::change::operation::Operation;
-use crate::console::core::command::{CommandId, CommandScope};
-use crate::console::core::context::{Context, ToastTone};
-use crate::console::core::fetched::Fetched;
-use crate::console::core::list_cursor::ListCursor;
-use crate::console::core::menu::{Prompt, Purpose};
-use crate::console::core::message::{Destination, Ticket};
-use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Judged, Screen, ScreenFace, ScreenKind, ScreenOrigin};
 use crate::console::core::twin::words;
+use crate::console::core::{
+    CommandId, CommandScope, Context, Destination, Fetched, Judged, Lack, ListCursor, Prompt, Purpose, Reply, Request,
+    Screen, ScreenFace, ScreenKind, ScreenOrigin, Ticket, ToastTone,
+};
 use crate::console::view::Canvas;
 use crate::memory::invocation::filled;
 use crate::memory::{Entity, Row};
@@ -47,19 +43,16 @@ pub struct ReplayScreen {
 
 impl ReplayScreen {
     /// Returns the maximum number of episodes shown.
-    #[must_use]
     pub fn limit(&self) -> usize {
         LIMITS.get(self.more).copied().unwrap_or(LIMITS[0])
     }
 
     /// Everything that can be selected, from above.
-    #[must_use]
     pub fn entries(&self) -> Vec<TimelineEntry> {
         self.told.value.as_deref().map(entries).unwrap_or_default()
     }
 
     /// The selected episode, or the one of the selected parent.
-    #[must_use]
     pub fn step(&self) -> Option<&ReplayStep> {
         let at = match self.entries().get(self.cursor.selected)? {
             TimelineEntry::Step(at) | TimelineEntry::Parent(at, _) => *at,
@@ -68,7 +61,6 @@ impl ReplayScreen {
     }
 
     /// The selected parent.
-    #[must_use]
     pub fn parent(&self) -> Option<&Suggestion> {
         match self.entries().get(self.cursor.selected)? {
             TimelineEntry::Parent(_, parent) => self.step()?.parents.get(*parent),
@@ -76,13 +68,11 @@ impl ReplayScreen {
         }
     }
 
-    /// Shows another subject.
     fn turn_to(&mut self, about: ReplaySubject, cx: &mut Context) {
         cx.cancel(self.release());
         *self = ReplayScreen { about: Some(about), more: self.more, ..ReplayScreen::default() };
     }
 
-    /// Asks for a topic.
     fn ask_topic(&self, cx: &mut Context) {
         let text = match (&self.about, &self.told.value) {
             (Some(ReplaySubject::Topic(topic)), _) => topic,
@@ -150,7 +140,15 @@ impl Screen for ReplayScreen {
             (Some(ReplaySubject::Topic(topic)), _) => words(["replay", topic, "--limit", &self.limit().to_string()]),
             (_, Some(step)) => vec![filled("chain $id --suggest-parents", &[step.row.id()])],
             (Some(ReplaySubject::Episode(id)), None) => vec![filled("chain $id", &[id])],
-            (None, None) => words(["replay", "TOPIC"]),
+            // Refused before: nothing is shown.
+            (None, None) => Vec::new(),
+        }
+    }
+
+    fn can(&self, id: CommandId, _cx: &Context) -> Result<(), Lack> {
+        match id {
+            CommandId::CopyCommand if self.about.is_none() => Err(("no topic is named yet".to_owned(), None)),
+            _ => Ok(()),
         }
     }
 

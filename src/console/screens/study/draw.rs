@@ -6,21 +6,14 @@ mod recall;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::ClickTarget;
-use crate::console::core::command::{CommandAsk, CommandId};
-use crate::console::core::context::Context;
+use crate::console::core::{ClickTarget, CommandAsk, CommandId, Context};
 use crate::console::screens::study::{StudyAnswer, StudyKind, StudyScreen, WaitingQuestion};
-use crate::console::view::Drawn;
-use crate::console::view::keys::hint_of;
-use crate::console::view::panel_list::PanelList;
-use crate::console::view::panes::failure_card;
-use crate::console::view::sheet::Sheet;
+use crate::console::view::{Drawn, PanelList, Sheet, failure_card, hint_of};
 use crate::memory::Entity;
 use crate::ui::{
     Align, Card, CardTone, KeyHint, Look, PaneFrame, SafeText, StyleRole, TextLine, Total, figures, look as lay,
 };
 
-/// Draws the screen.
 pub fn draw(cx: &Context, study: &StudyScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let (list, found) = panes(study, body, look);
     if let Some(area) = list {
@@ -35,11 +28,13 @@ pub fn draw(cx: &Context, study: &StudyScreen, look: &Look, body: Rect, buf: &mu
 fn panes(study: &StudyScreen, body: Rect, look: &Look) -> (Option<Rect>, Option<Rect>) {
     const BESIDE: u16 = 120;
     const HIGH: u16 = 26;
+    // Columns in which the list drops none of its own.
+    let least = if study.kind == StudyKind::Agents { 58 } else { 72 };
     if study.kind == StudyKind::Recall {
         return (None, Some(body));
     }
     if look.is_beside(body.width, BESIDE) {
-        let width = (body.width * 2 / 5).min(72);
+        let width = (body.width * 2 / 5).clamp(least, 72);
         let left = Rect { width, ..body };
         return (Some(left), Some(lay::right_of(body, width)));
     }
@@ -62,15 +57,9 @@ fn draw_list(cx: &Context, study: &StudyScreen, look: &Look, area: Rect, buf: &m
         (None, 0) => Some(nothing_card(cx)),
         _ => None,
     };
-    let list = PanelList {
-        columns: &columns,
-        count: study.entries(),
-        more: false,
-        total: Total::Exact(study.entries() as u64 + study.left),
-        selected: study.selected,
-        focused: !study.reads,
-        card,
-    };
+    let total = Total::Exact(study.entries() as u64 + study.left);
+    let list = PanelList::of(&columns, study.entries(), study.selected, card);
+    let list = PanelList { total, focused: !study.reads, ..list };
     let row = |at| match study.kind {
         StudyKind::Agents => Some(agents::row(study, cx, at, look)),
         _ => policies::row(cx, study, at, look),
@@ -151,26 +140,13 @@ fn draw_found(cx: &Context, study: &StudyScreen, look: &Look, area: Rect, buf: &
     if let Some(card) = card {
         card.render(inside, buf, look);
     }
-    let (height, rows) = (sheet.height(), usize::from(inside.height));
-    let above = study.scroll.min(height.saturating_sub(rows));
-    sheet.render(inside, buf, above);
-    drawn.measures.detail_rows = rows;
-    if study.reads {
-        // A page is the height of the focused pane.
-        drawn.measures.list_rows = rows;
-    }
-    drawn.measures.detail_lines = height;
-    if height > rows {
-        let bar = Rect { x: inside.right() + 1, width: 1, ..inside };
-        crate::ui::table::scrollbar(above as u64, rows as u64, height as u64, bar, buf, look);
-    }
+    sheet.show(inside, study.scroll, study.reads, buf, drawn);
 }
 
 fn name_of(text: Option<&str>) -> SafeText {
     SafeText::limited(text.unwrap_or("agent"), 60)
 }
 
-/// Describes the progress.
 fn progress(waiting: &WaitingQuestion) -> SafeText {
     match &waiting.told {
         Some((entity, 0)) => format!("reading {} rows", entity.title()).into(),

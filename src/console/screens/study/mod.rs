@@ -8,17 +8,15 @@ pub use messages::{StudyAnswer, StudyKind, StudyQuestion};
 
 use std::collections::BTreeMap;
 
-use crate::console::core::command::{CommandAsk, CommandId, CommandScope};
-use crate::console::core::context::Context;
-use crate::console::core::message::{RequestFailure, Ticket};
-use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
+use crate::console::core::{
+    CommandAsk, CommandId, CommandScope, Context, Reply, Request, RequestFailure, Screen, ScreenFace, ScreenKind,
+    Ticket,
+};
 use crate::console::view::Canvas;
 use crate::memory::{Entity, Row};
 use crate::recall::learn::version::Version;
 
-/// Entities that are recalled.
 const RECALLED: [Entity; 3] = [Entity::Case, Entity::Episode, Entity::Memory];
 
 /// Most answers kept.
@@ -62,7 +60,6 @@ pub struct StudyScreen {
 
 impl StudyScreen {
     /// Creates an empty screen.
-    #[must_use]
     pub fn new(kind: StudyKind) -> Self {
         StudyScreen {
             kind,
@@ -79,7 +76,6 @@ impl StudyScreen {
     }
 
     /// Number of entries in the list; after the agents comes one for all of them.
-    #[must_use]
     pub fn entries(&self) -> usize {
         match self.kind {
             StudyKind::Agents => self.agents.len() + usize::from(self.filled),
@@ -89,13 +85,11 @@ impl StudyScreen {
     }
 
     /// The selected agent.
-    #[must_use]
     pub fn agent(&self) -> Option<&Row> {
         self.agents.get(self.selected)
     }
 
     /// The selected version.
-    #[must_use]
     pub fn version(&self) -> Option<&Version> {
         self.versions.get(self.selected)
     }
@@ -110,7 +104,6 @@ impl StudyScreen {
     }
 
     /// The question about the selected entry.
-    #[must_use]
     pub fn question(&self) -> Option<StudyQuestion> {
         match self.kind {
             StudyKind::Agents if self.selected < self.agents.len() => {
@@ -126,13 +119,11 @@ impl StudyScreen {
     }
 
     /// Returns the answer about the selected entry, if there is one yet.
-    #[must_use]
     pub fn answer(&self) -> Option<&Result<StudyAnswer, RequestFailure>> {
         self.answers.get(&self.question()?)
     }
 
     /// Returns the reason why the list could not be read.
-    #[must_use]
     pub fn list_failure(&self) -> Option<&RequestFailure> {
         self.answers.get(&self.first()?)?.as_ref().err()
     }

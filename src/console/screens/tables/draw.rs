@@ -4,22 +4,16 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 use serde_json::Value;
 
-use crate::console::core::ClickTarget;
-use crate::console::core::command::CommandId;
-use crate::console::core::context::Context;
-use crate::console::core::screen::ScreenKind;
+use crate::console::core::{ClickTarget, CommandId, Context, ScreenKind};
 use crate::console::screens::tables::TablesScreen;
 use crate::console::screens::tables::messages::{TableEntry, TablePage};
-use crate::console::view::keys::{drawn_key, hint_of};
-use crate::console::view::panel_list::PanelList;
-use crate::console::view::panes::{failure_card, fetched_card};
-use crate::console::view::{Canvas, Drawn, words};
+use crate::console::view::{Canvas, Drawn, PanelList, drawn_key, failure_card, fetched_card, hint_of, words};
 use crate::memory::agreeing;
 use crate::memory::growth::{GrowthBars, TableGrowth};
 use crate::ui::chart::{Histogram, meter};
 use crate::ui::{
-    Align, Card, CardTone, Look, PaneFrame, SafeText, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
-    figures, look as lay,
+    Align, Card, CardTone, Look, PaneFrame, SafeText, StyleRole, TableColumn, TableRow, TextLine, Width, figures,
+    look as lay,
 };
 
 /// Most columns of a value; the selected row is shown in full below.
@@ -29,21 +23,22 @@ const READABLE: usize = 8;
 /// Columns of the bar of a table.
 const SHARE: usize = 12;
 
-/// Draws the screen.
 pub fn draw(cx: &Context, screen: &TablesScreen, canvas: &mut Canvas<'_>) {
     const BESIDE: u16 = 130;
+    /// Least columns of the rows.
+    const ROWS: u16 = 60;
     /// Below this height one of the panes takes the whole screen.
     const BOTH: u16 = 14;
     let body = canvas.area;
     let (list, rows) = if body.height < BOTH {
         let none = Rect { height: 0, ..body };
         if screen.in_rows { (none, body) } else { (body, none) }
-    } else if canvas.look.is_beside(body.width, BESIDE) {
-        let width = body.width * 2 / 5;
-        (Rect { width, ..body }, Rect { x: body.x + width, width: body.width - width, ..body })
+    } else if canvas.look.is_beside(body.width, BESIDE.max(widest(screen) + ROWS)) {
+        let width = (body.width * 2 / 5).max(widest(screen));
+        lay::side_by_side(body, width)
     } else {
         let height = body.height * 2 / 5;
-        (Rect { height, ..body }, lay::below(body, height))
+        lay::stacked(body, height)
     };
     if list.height > 0 {
         draw_tables(cx, screen, canvas.look, list, canvas.buf, canvas.drawn);
@@ -53,28 +48,32 @@ pub fn draw(cx: &Context, screen: &TablesScreen, canvas: &mut Canvas<'_>) {
     }
 }
 
+/// Columns of the longest name of a table.
+fn longest(screen: &TablesScreen) -> u16 {
+    let tables = screen.tables.value.as_deref().unwrap_or_default();
+    tables.iter().map(|table| table.name.chars().count()).max().unwrap_or(0).clamp(12, 40) as u16
+}
+
+/// Columns that the list of tables needs to drop none.
+fn widest(screen: &TablesScreen) -> u16 {
+    const OTHERS: u16 = 45;
+    longest(screen) + OTHERS
+}
+
 fn draw_tables(cx: &Context, screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let inside = PaneFrame { focused: !screen.in_rows, ..PaneFrame::new("tables") }.render(area, buf, look);
     drawn.hits.add(inside, ClickTarget::List);
     let tables = screen.tables.value.as_deref().unwrap_or_default();
-    let longest = tables.iter().map(|table| table.name.chars().count()).max().unwrap_or(0).clamp(12, 40);
     let columns = [
-        TableColumn::new("table", Width::Fixed(longest as u16)),
+        TableColumn::new("table", Width::Fixed(longest(screen))),
         TableColumn::new("rows", Width::Fixed(11)).right(),
         TableColumn::new("share", Width::Fixed(SHARE as u16)).priority(3),
         TableColumn::new("holds", Width::Grow { min: 10, weight: 1 }).priority(2),
     ];
     let card = fetched_card(cx, &screen.tables, "Reading");
     let card = card.or_else(|| tables.is_empty().then(|| no_tables(cx)));
-    let list = PanelList {
-        columns: &columns,
-        count: tables.len(),
-        more: false,
-        total: Total::Exact(tables.len() as u64),
-        selected: screen.selected,
-        focused: !screen.in_rows,
-        card,
-    };
+    let list = PanelList::of(&columns, tables.len(), screen.selected, card);
+    let list = PanelList { focused: !screen.in_rows, ..list };
     let most = tables.iter().filter_map(|table| table.rows).max().unwrap_or(0);
     list.draw(|at| tables.get(at).map(|table| table_row(table, most, look)), look, inside, buf, drawn);
 }
@@ -156,7 +155,7 @@ fn draw_growth(screen: &TablesScreen, look: &Look, area: Rect, buf: &mut Buffer)
     if area.height == 0 {
         return;
     }
-    let inside = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
+    let inside = lay::padded(area);
     let bars_at = lay::below(inside, 1);
     let width = usize::from(inside.width);
     let head = |title: &str, buf: &mut Buffer| {

@@ -4,13 +4,12 @@
 pub(in crate::console) mod draw;
 pub mod messages;
 
-use crate::console::core::command::{CommandId, CommandScope, hinted};
-use crate::console::core::context::{Context, Lack};
-use crate::console::core::fetched::Fetched;
-use crate::console::core::message::{Effect, RequestFailure, Ticket};
-use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
+use crate::console::core::command::hinted;
 use crate::console::core::twin::words;
+use crate::console::core::{
+    CommandId, CommandScope, Context, Effect, Fetched, Lack, Reply, Request, RequestFailure, Screen, ScreenFace,
+    ScreenKind, Ticket,
+};
 use crate::console::view::Canvas;
 use crate::memory::growth::TableGrowth;
 use messages::{TableEntry, TablePage};
@@ -60,7 +59,6 @@ pub struct TablesScreen {
 
 impl TablesScreen {
     /// The selected table.
-    #[must_use]
     pub fn current(&self) -> Option<&TableEntry> {
         self.tables.value.as_ref()?.get(self.selected)
     }
@@ -164,7 +162,6 @@ impl Screen for TablesScreen {
             CommandId::DraftLayout | CommandId::Open | CommandId::ShiftColumns(_) if self.current().is_none() => {
                 Err(("there is no table".to_owned(), None))
             }
-            CommandId::Follow => Err(("a row of a table leads nowhere".to_owned(), None)),
             _ => Ok(()),
         }
     }

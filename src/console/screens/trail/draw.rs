@@ -4,19 +4,14 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::TrailScreen;
 use crate::change::plan::trail::{AuditFault, AuditVerdict};
-use crate::console::core::context::Context;
-use crate::console::view::Drawn;
-use crate::console::view::changes::sentences;
-use crate::console::view::panel_list::PanelList;
-use crate::console::view::panes::failure_card;
-use crate::console::view::told::told;
+use crate::console::core::Context;
+use crate::console::view::{Drawn, PanelList, failure_card, sentences, told};
 use crate::ui::scroll::LineWindow;
 use crate::ui::{
-    Card, CardTone, Look, NamedValue, PaneFrame, SafeText, StyleRole, TableColumn, TableRow, TextLine, Total, Width,
-    figures, key_values, look as lay,
+    Card, CardTone, Look, NamedValue, PaneFrame, SafeText, StyleRole, TableColumn, TableRow, TextLine, Width, figures,
+    key_values, look as lay,
 };
 
-/// Draws the screen.
 pub fn draw(cx: &Context, trail: &TrailScreen, look: &Look, body: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let width = usize::from(body.width.saturating_sub(4));
     let lines = trail.verdict.value.as_ref().map(|verdict| verdict_lines(verdict, width, look)).unwrap_or_default();
@@ -34,11 +29,7 @@ pub fn draw(cx: &Context, trail: &TrailScreen, look: &Look, body: Rect, buf: &mu
     };
     let above = Rect { height, ..body };
     let inside = pane.render(above, buf, look);
-    LineWindow::scrolled(&lines, 0).render(
-        Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside },
-        buf,
-        look,
-    );
+    LineWindow::scrolled(&lines, 0).render(lay::padded(inside), buf, look);
     draw_faults(trail, verdict, look, lay::below(body, height), buf, drawn);
 }
 
@@ -94,14 +85,6 @@ fn draw_faults(
         marked: false,
         stale: trail.verdict.pending.is_some(),
     };
-    let list = PanelList {
-        columns: &columns,
-        count: verdict.faults.len(),
-        more: false,
-        total: Total::Exact(verdict.faults.len() as u64),
-        selected: trail.cursor.selected,
-        focused: true,
-        card: None,
-    };
+    let list = PanelList::of(&columns, verdict.faults.len(), trail.cursor.selected, None);
     list.draw(|at| verdict.faults.get(at).map(row), look, inside, buf, drawn);
 }

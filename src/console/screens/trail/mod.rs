@@ -4,14 +4,10 @@
 mod draw;
 
 use crate::change::plan::trail::AuditVerdict;
-use crate::console::core::command::CommandId;
-use crate::console::core::context::Context;
-use crate::console::core::fetched::Fetched;
-use crate::console::core::list_cursor::ListCursor;
-use crate::console::core::message::Ticket;
-use crate::console::core::request::{Reply, Request};
-use crate::console::core::screen::{Screen, ScreenFace, ScreenKind};
 use crate::console::core::twin::words;
+use crate::console::core::{
+    CommandId, Context, Fetched, ListCursor, Reply, Request, Screen, ScreenFace, ScreenKind, Ticket,
+};
 use crate::console::view::Canvas;
 
 /// The screen.

@@ -1,10 +1,9 @@
 //! The chain of an episode: a tree on a time line.
 
-use crate::console::core::columns::row_name;
+use crate::console::core::row_name;
 use crate::console::screens::browse::draw::episode::and_more;
 use crate::console::screens::browse::follow::other_children;
-use crate::console::view::document::DocumentWriter;
-use crate::console::view::words;
+use crate::console::view::{DocumentWriter, words};
 use crate::memory::query::EpisodeContext;
 use crate::memory::{Row, time};
 use crate::ui::chart::{Timeline, TimelineRow, guides};

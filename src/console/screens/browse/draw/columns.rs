@@ -15,25 +15,56 @@ const SIDES: u16 = 4;
 const NAME: u16 = 12;
 /// Columns that a free text gets before others grow.
 const ENOUGH: u16 = 40;
+/// Rows that tell enough about the rows to come.
+const TELLING: usize = 10;
 /// Columns up to this priority number come before a free text has enough room.
 const IMPORTANT: u8 = 3;
 
-/// Widths of the values in a list, by column.
+/// Widths of the values in a list, by column. They grow until some rows and their names were measured; then they stay,
+/// and longer values are cut, so that columns neither move nor come and go while rows change.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MeasuredColumns {
     widest: BTreeMap<&'static str, u16>,
-    /// Pages and names that were measured.
+    /// Pages and names that were measured; `None` if the next rows are measured anew.
     of: Option<(u64, u64)>,
+    /// Layout that they were measured for.
+    layout: Option<ListLayout>,
+    /// Whether they stay as they are.
+    settled: bool,
 }
 
+/// Layout of a list: the size of the terminal, how far the list was resized, whether it is zoomed, and chosen columns.
+type ListLayout = ((u16, u16), i16, bool, Option<Vec<&'static str>>);
+
 impl MeasuredColumns {
-    /// Measures the loaded rows, unless measured. Widths only grow, so that columns do not jump while scrolling.
-    pub fn measure(&mut self, entity: Entity, window: &PageWindow, cx: &Context) {
-        let of = Some((window.received(), cx.names.version()));
-        if self.of == of {
+    /// Measures the next rows anew.
+    pub fn doubt(&mut self) {
+        (self.of, self.settled) = (None, false);
+    }
+
+    /// Measures the loaded rows, unless the widths are settled for this layout.
+    pub fn measure(&mut self, entity: Entity, window: &PageWindow, zoomed: bool, cx: &Context) {
+        let layout = Some((cx.size, cx.pane_steps, zoomed, cx.columns.get(&entity).cloned()));
+        if self.layout != layout {
+            self.layout = layout;
+            self.doubt();
+        }
+        if self.settled || window.is_empty() && !self.widest.is_empty() {
             return;
         }
-        self.of = of;
+        if self.of.is_none() {
+            self.widest.clear();
+        }
+        let of = Some((window.received(), cx.names.version()));
+        if self.of != of {
+            self.of = of;
+            self.grow(entity, window, cx);
+        }
+        let is_named = cx.names.waiting.is_none() && (entity != Entity::Subject || cx.names.knows_held());
+        self.settled = is_named && window.len() >= TELLING;
+    }
+
+    fn grow(&mut self, entity: Entity, window: &PageWindow, cx: &Context) {
         for (at, spec) in cx.list_columns(entity).into_iter().enumerate() {
             let mark = |row| match (at, spec.max) {
                 (0, _) => cell::hold_width(row, &cx.names),
@@ -156,7 +187,7 @@ mod tests {
     use crate::console::core::columns::list_columns;
 
     fn widths(of: &[(&'static str, u16)]) -> MeasuredColumns {
-        MeasuredColumns { widest: of.iter().copied().collect(), of: None }
+        MeasuredColumns { widest: of.iter().copied().collect(), ..MeasuredColumns::default() }
     }
 
     fn width_of(column: &str, fitted: &[FittedColumn]) -> Option<u16> {
@@ -166,7 +197,7 @@ mod tests {
     fn feedback() -> MeasuredColumns {
         let widths = [("created_at", 16), ("kind", 13), ("score", 5), ("rating", 1), ("correction", 90)];
         let more = [("user_id", 12), ("agent_id", 14), ("episode_id", 48), ("source", 0)];
-        MeasuredColumns { widest: widths.into_iter().chain(more).collect(), of: None }
+        MeasuredColumns { widest: widths.into_iter().chain(more).collect(), ..MeasuredColumns::default() }
     }
 
     #[test]

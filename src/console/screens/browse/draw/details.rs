@@ -2,18 +2,15 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::ClickTarget;
-use crate::console::core::context::Context;
-use crate::console::core::request::Content;
+use crate::console::core::{ClickTarget, Content, Context};
 use crate::console::screens::browse::detail::{Detail, DetailTab, tabs};
 use crate::console::screens::browse::draw::episode;
 use crate::console::screens::browse::draw::rows;
 use crate::console::screens::browse::draw::story;
-use crate::console::view::document::{DocumentView, DocumentWriter};
-use crate::console::view::panes::failure_card;
-use crate::console::view::{Canvas, Drawn};
+use crate::console::view::document::DocumentView;
+use crate::console::view::{Canvas, DocumentWriter, Drawn, failure_card};
 use crate::ui::{
-    Card, CardTone, Look, PaneFrame, SafeText, StyleRole, TabLabel, Tabs, TextLine, look, scroll::LineWindow,
+    Card, CardTone, Look, PaneFrame, SafeText, StyleRole, TabLabel, Tabs, TextLine, look as lay, scroll::LineWindow,
 };
 
 /// Draws the details with their frame; `filled` if the list beside them was read.
@@ -35,8 +32,8 @@ pub fn draw(detail: &Detail, focused: bool, filled: bool, cx: &Context, canvas: 
     let inside = pane.render(area, buf, look);
     let line = Rect { height: inside.height.min(1), ..inside };
     draw_tabs(detail, look, line, buf, drawn);
-    let body = look::below(inside, 2.min(inside.height));
-    let body = Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body };
+    let body = lay::below(inside, 2.min(inside.height));
+    let body = lay::padded(body);
     if let Some(card) = message(cx, detail, filled) {
         card.render(body, buf, look);
         return;
@@ -48,7 +45,7 @@ pub fn draw(detail: &Detail, focused: bool, filled: bool, cx: &Context, canvas: 
         }
         _ => 0,
     };
-    let body = look::below(body, lanes.min(body.height));
+    let body = lay::below(body, lanes.min(body.height));
     let Canvas { buf, drawn, documents, .. } = canvas;
     let width = usize::from(body.width.saturating_sub(2));
     let name = format!(

@@ -2,34 +2,47 @@
 
 use serde_json::Value;
 
-use crate::console::core::Destination;
-use crate::console::core::columns::row_name;
-use crate::console::core::request::Related;
+use crate::console::core::{Destination, Related, row_name};
 use crate::console::screens::browse::detail::DetailTab;
 use crate::console::screens::browse::draw::chain;
 use crate::console::screens::browse::draw::rows::{label, long_value, row_line};
 use crate::console::screens::browse::draw::utility;
 use crate::console::screens::browse::follow::{linked_entity, others};
-use crate::console::view::document::{DocumentWriter, value_line};
-use crate::console::view::words;
+use crate::console::view::document::value_line;
+use crate::console::view::{DocumentWriter, words};
 use crate::memory::query::EpisodeContext;
 use crate::memory::story::ACTIONS;
 use crate::memory::{Entity, Row, feedback, score, time};
 use crate::ui::chart::{self, DivergingBar, DivergingBars};
 use crate::ui::{NamedValue, SafeText, StyleRole, TextLine, figures};
 
-/// Writes a tab of an episode.
 pub fn tab(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, related: &[Related], tab: DetailTab) {
     match tab {
         DetailTab::Overview => overview(writer, context, related),
         DetailTab::Chain => chain::write(writer, context),
-        DetailTab::Segments => segments(writer, context),
-        DetailTab::Canvas => canvas(writer, context),
+        DetailTab::Segments => {
+            let piece = |writer: &mut DocumentWriter<'_>, row: &Row| {
+                writer.blank();
+                segment(writer, row);
+            };
+            rows_of(writer, context, (Entity::Segment, &context.segments), "This episode has no segments.", piece);
+        }
+        DetailTab::Canvas => {
+            findings(writer, context, &["canvas"]);
+            let none = "No canvas event belongs to this episode.";
+            rows_of(writer, context, (Entity::CanvasEvent, &context.canvas), none, canvas_event);
+        }
         DetailTab::Feedback => feedback_tab(writer, context),
         DetailTab::Utility => utility::write(writer, context),
         DetailTab::Memories => memories(writer, context),
-        DetailTab::Events => events(writer, context),
-        DetailTab::Accesses => accesses(writer, context),
+        DetailTab::Events => {
+            let none = "No event log belongs to this episode.";
+            rows_of(writer, context, (Entity::WorkflowEvent, &context.events), none, event);
+        }
+        DetailTab::Accesses => {
+            let none = "No recall of this episode was recorded.";
+            rows_of(writer, context, (Entity::Access, &context.accesses), none, row_line);
+        }
         DetailTab::Story | DetailTab::Where | DetailTab::Related | DetailTab::Raw => {}
     }
 }
@@ -40,6 +53,21 @@ pub fn raw(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
         more(writer, context, *entity);
     }
     writer.json(&context.to_json(), true);
+}
+
+/// Writes each row of an entity, or the sentence `none`, and that there are more.
+fn rows_of(
+    writer: &mut DocumentWriter<'_>,
+    context: &EpisodeContext,
+    (entity, rows): (Entity, &[Row]),
+    none: &str,
+    write: impl Fn(&mut DocumentWriter<'_>, &Row),
+) {
+    if rows.is_empty() {
+        writer.text(none, StyleRole::Muted);
+    }
+    rows.iter().for_each(|row| write(writer, row));
+    more(writer, context, entity);
 }
 
 /// Writes the number of further rows of an entity, as a link to all of them.
@@ -221,45 +249,31 @@ fn actions(writer: &mut DocumentWriter<'_>, row: &Row) {
     }
 }
 
-/// An action of the agent.
+/// A line that begins with a time, if there is one.
+fn timed(at: Option<&str>) -> TextLine {
+    let mut line = TextLine::default();
+    if let Some(at) = at {
+        line.push(words::time(at, true), StyleRole::Muted);
+        line.push_blanks(2);
+    }
+    line
+}
+
 pub fn action(writer: &mut DocumentWriter<'_>, action: &Value) {
     let text = |name: &str| action.get(name).and_then(Value::as_str);
-    let mut line = TextLine::default();
-    if let Some(at) = text("at") {
-        line.push(words::time(at, true), StyleRole::Muted);
-        line.push("  ", StyleRole::Text);
-    }
+    let mut line = timed(text("at"));
     line.append(words::state(text("status").unwrap_or("unknown"), writer.look));
-    line.push("  ", StyleRole::Text);
-    line.push(SafeText::limited(text("step_name").unwrap_or("unnamed step"), 80), StyleRole::Text);
+    line.push_apart(SafeText::limited(text("step_name").unwrap_or("unnamed step"), 80), StyleRole::Text);
     if let Some(error) = text("error") {
-        line.push("  ", StyleRole::Text);
-        line.push(SafeText::limited(error, 300), StyleRole::Bad);
+        line.push_apart(SafeText::limited(error, 300), StyleRole::Bad);
     } else if let Some(result) = action.get("result").filter(|r| !r.is_null()) {
-        line.push("  ", StyleRole::Text);
-        line.push(words::one_line(result, 300), StyleRole::Muted);
+        line.push_apart(words::one_line(result, 300), StyleRole::Muted);
     }
     writer.line(line);
 }
 
-fn segments(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
-    if context.segments.is_empty() {
-        writer.text("This episode has no segments.", StyleRole::Muted);
-    }
-    for piece in &context.segments {
-        writer.blank();
-        segment(writer, piece);
-    }
-    more(writer, context, Entity::Segment);
-}
-
-/// A piece of the episode.
 pub fn segment(writer: &mut DocumentWriter<'_>, segment: &Row) {
-    let mut line = TextLine::default();
-    if let Some(at) = segment.text("created_at") {
-        line.push(words::time(at, true), StyleRole::Muted);
-        line.push("  ", StyleRole::Text);
-    }
+    let mut line = timed(segment.text("created_at"));
     line.push(SafeText::limited(segment.text("kind").unwrap_or("segment"), 40), StyleRole::Accent);
     if let Some(source) = segment.text("source_type") {
         line.push("  from ", StyleRole::Muted);
@@ -271,32 +285,15 @@ pub fn segment(writer: &mut DocumentWriter<'_>, segment: &Row) {
     writer.problems(segment);
 }
 
-fn canvas(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
-    findings(writer, context, &["canvas"]);
-    if context.canvas.is_empty() {
-        writer.text("No canvas event belongs to this episode.", StyleRole::Muted);
-    }
-    for event in &context.canvas {
-        canvas_event(writer, event);
-    }
-    more(writer, context, Entity::CanvasEvent);
-}
-
-/// Writes an event on a canvas.
 pub fn canvas_event(writer: &mut DocumentWriter<'_>, event: &Row) {
-    let mut line = TextLine::default();
-    if let Some(at) = event.text("created_at") {
-        line.push(words::time(at, true), StyleRole::Muted);
-        line.push("  ", StyleRole::Text);
-    }
+    let mut line = timed(event.text("created_at"));
     line.append(words::state(event.text("action").unwrap_or("unknown"), writer.look));
     let what: Vec<SafeText> = ["canvas_type", "component_type", "component_name"]
         .iter()
         .filter_map(|column| event.text(column))
         .map(|text| SafeText::limited(text, 60))
         .collect();
-    line.push("  ", StyleRole::Text);
-    line.push(SafeText::join(&what, " / "), StyleRole::Text);
+    line.push_apart(SafeText::join(&what, " / "), StyleRole::Text);
     writer.line(line);
     writer.link(Destination::Row(Entity::CanvasEvent, event.id().to_owned()));
     if !matches!(event.get("metadata"), Value::Null) {
@@ -348,7 +345,6 @@ fn feedback_tab(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     more(writer, context, Entity::Feedback);
 }
 
-/// Writes a user's feedback.
 pub fn feedback_row(writer: &mut DocumentWriter<'_>, row: &Row) {
     row_line(writer, row);
     let pairs = [pair(writer, row, "user_id"), pair(writer, row, "source")];
@@ -387,23 +383,8 @@ fn memories(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
     more(writer, context, Entity::MemoryLink);
 }
 
-fn events(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
-    if context.events.is_empty() {
-        writer.text("No event log belongs to this episode.", StyleRole::Muted);
-    }
-    for logged in &context.events {
-        event(writer, logged);
-    }
-    more(writer, context, Entity::WorkflowEvent);
-}
-
-/// An entry of the event log.
 pub fn event(writer: &mut DocumentWriter<'_>, event: &Row) {
-    let mut line = TextLine::default();
-    if let Some(at) = event.text("created_at") {
-        line.push(words::time(at, true), StyleRole::Muted);
-        line.push("  ", StyleRole::Text);
-    }
+    let mut line = timed(event.text("created_at"));
     let kind = event.text("kind").unwrap_or("event");
     let role = if kind.ends_with("failed") {
         StyleRole::Bad
@@ -413,18 +394,7 @@ pub fn event(writer: &mut DocumentWriter<'_>, event: &Row) {
         StyleRole::Accent
     };
     line.push(SafeText::limited(kind, 40), role);
-    line.push("  ", StyleRole::Text);
-    line.push(words::one_line(event.get("data"), writer.width), StyleRole::Muted);
+    line.push_apart(words::one_line(event.get("data"), writer.width), StyleRole::Muted);
     writer.line(line);
     writer.link(Destination::Row(Entity::WorkflowEvent, event.id().to_owned()));
-}
-
-fn accesses(writer: &mut DocumentWriter<'_>, context: &EpisodeContext) {
-    if context.accesses.is_empty() {
-        writer.text("No recall of this episode was recorded.", StyleRole::Muted);
-    }
-    for row in &context.accesses {
-        row_line(writer, row);
-    }
-    more(writer, context, Entity::Access);
 }

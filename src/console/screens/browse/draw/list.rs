@@ -2,22 +2,15 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::ClickTarget;
 use crate::console::core::columns::ValueStyle;
-use crate::console::core::command::CommandId;
-use crate::console::core::context::Context;
 use crate::console::core::live::COUNTED;
-use crate::console::core::window::RowKey;
+use crate::console::core::{ClickTarget, CommandId, Context, RowKey};
 use crate::console::screens::browse::draw::columns::{FittedColumn, fitted};
 use crate::console::screens::browse::draw::summary;
 use crate::console::screens::browse::listing::told;
 use crate::console::screens::browse::{BrowsePane as Keys, ListScreen};
-use crate::console::view::Drawn;
-use crate::console::view::cell;
-use crate::console::view::keys::hint_of;
 use crate::console::view::live::news;
-use crate::console::view::panes::failure_card;
-use crate::console::view::words;
+use crate::console::view::{Drawn, cell, failure_card, hint_of, words};
 use crate::memory::query::CountKind;
 use crate::memory::{Entity, Row};
 use crate::ui::{
@@ -25,7 +18,6 @@ use crate::ui::{
     TableView, TextLine, Total, Width, figures,
 };
 
-/// Draws the list with its frame.
 pub fn draw(cx: &Context, browse: &ListScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let sorted = browse.order_used().column;
     let has_marks = !browse.marks.is_empty();
@@ -89,7 +81,7 @@ fn column(fitted: &FittedColumn, browse: &ListScreen) -> TableColumn {
     } else {
         SortMark::Ascending
     });
-    let mut column = TableColumn::new(spec.title, Width::Fixed(fitted.width)).sorted(sort);
+    let mut column = TableColumn::new(spec.title, Width::Exact(fitted.width)).sorted(sort);
     if matches!(spec.show, ValueStyle::Count | ValueStyle::Number | ValueStyle::Score) {
         column.align = Align::Right;
     }

@@ -16,11 +16,10 @@ use ratatui::layout::Rect;
 pub use columns::MeasuredColumns;
 
 use super::{BrowsePane, ListScreen};
-use crate::console::core::context::Context;
+use crate::console::core::Context;
 use crate::console::view::Canvas;
-use crate::ui::Look;
+use crate::ui::{Look, look as lay};
 
-/// Draws a list with its details.
 pub fn draw_list(screen: &ListScreen, cx: &Context, canvas: &mut Canvas<'_>) {
     let (list, detail) = panes(screen, cx, canvas.area, canvas.look);
     if let Some(area) = list {
@@ -57,14 +56,12 @@ fn panes(browse: &ListScreen, cx: &Context, body: Rect, look: &Look) -> (Option<
     }
     if look.is_beside(body.width, WIDE) {
         let width = stepped(list_width(browse, cx, body.width), cx.pane_steps * STEP.0, body.width, 40);
-        let left = Rect { width, ..body };
-        let right = Rect { x: body.x + width, width: body.width - width, ..body };
+        let (left, right) = lay::side_by_side(body, width);
         return (Some(left), Some(right));
     }
     if body.height >= HIGH {
         let height = stepped(list_height(browse, body.height), cx.pane_steps * STEP.1, body.height, 6);
-        let above = Rect { height, ..body };
-        let below = Rect { y: body.y + height, height: body.height - height, ..body };
+        let (above, below) = lay::stacked(body, height);
         return (Some(above), Some(below));
     }
     one(browse.pane)

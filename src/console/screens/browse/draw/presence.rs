@@ -2,8 +2,7 @@
 
 use crate::change::plan::erasure::Preview;
 use crate::console::screens::browse::detail::Detail;
-use crate::console::view::document::DocumentWriter;
-use crate::console::view::{person, tally};
+use crate::console::view::{DocumentWriter, person, tally};
 use crate::ui::{SafeText, StyleRole, TextLine, figures};
 
 /// Handles of one kind shown beside everything else.

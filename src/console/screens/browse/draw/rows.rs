@@ -2,13 +2,10 @@
 
 use serde_json::Value;
 
-use crate::console::core::Destination;
-use crate::console::core::columns::row_name;
 use crate::console::core::columns::title_column;
-use crate::console::core::request::Related;
+use crate::console::core::{Destination, Related, row_name};
 use crate::console::screens::browse::detail::Detail;
-use crate::console::view::document::DocumentWriter;
-use crate::console::view::words;
+use crate::console::view::{DocumentWriter, words};
 use crate::memory::{Entity, Row, ValueKind};
 use crate::ui::chart::{self, DivergingBar, DivergingBars};
 use crate::ui::{Look, NamedValue, SafeText, StyleRole, TextLine};
@@ -144,7 +141,6 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Writes the related rows.
 pub fn related(writer: &mut DocumentWriter<'_>, detail: &Detail) {
     let holds = |group: &&Related| !group.rows.is_empty() || !group.dangling.is_empty();
     let mut groups = detail.related.iter().filter(holds).peekable();

@@ -4,12 +4,10 @@
 use ratatui::layout::Rect;
 use serde_json::Value;
 
-use crate::console::core::columns::row_name;
-use crate::console::core::{ClickTarget, Destination};
+use crate::console::core::{ClickTarget, Destination, row_name};
 use crate::console::screens::browse::detail::{Detail, DetailTab};
 use crate::console::screens::browse::draw::{episode, rows, utility};
-use crate::console::view::document::DocumentWriter;
-use crate::console::view::{Canvas, words};
+use crate::console::view::{Canvas, DocumentWriter, words};
 use crate::memory::query::EpisodeContext;
 use crate::memory::story::{self, Moment, MomentSource, Story, StoryLane};
 use crate::memory::utility::UtilityReplay;

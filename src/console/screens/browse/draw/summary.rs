@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::context::Context;
+use crate::console::core::Context;
 use crate::console::screens::browse::ListScreen;
 use crate::console::screens::browse::draw::list::total;
 use crate::console::view::words;
@@ -75,7 +75,7 @@ fn counted(cx: &Context, browse: &ListScreen) -> String {
 }
 
 fn heading(title: &str, look: &Look, area: Rect, buf: &mut Buffer) {
-    let inside = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
+    let inside = lay::padded(area);
     let line = Section::new(title).line(usize::from(inside.width), look);
     line.render(lay::row(inside, 0), buf, look);
 }

@@ -2,8 +2,7 @@
 
 use crate::console::core::Destination;
 use crate::console::screens::browse::draw::episode;
-use crate::console::view::document::DocumentWriter;
-use crate::console::view::words;
+use crate::console::view::{DocumentWriter, words};
 use crate::memory::query::EpisodeContext;
 use crate::memory::utility::{Signal, UtilityStep};
 use crate::memory::{Entity, Row, story};
@@ -23,7 +22,6 @@ pub fn moved(step: &UtilityStep) -> String {
     }
 }
 
-/// The sign of a signal.
 pub fn mark(step: &UtilityStep, look: &Look) -> (Glyph, StyleRole) {
     let g = look.glyphs;
     match step.signal {
@@ -45,8 +43,7 @@ fn largest(writer: &mut DocumentWriter<'_>, context: &EpisodeContext, steps: &[U
         line.append(words::state(row.text("signal").unwrap_or("unknown"), writer.look));
         line.push(format!("  {}", moved(step)), StyleRole::Text);
         if let Some(at) = row.text("created_at") {
-            line.push("  ", StyleRole::Text);
-            line.push(words::time(at, true), StyleRole::Muted);
+            line.push_apart(words::time(at, true), StyleRole::Muted);
         }
         writer.line(line);
         writer.link(Destination::Row(Entity::UtilityEvent, row.id().to_owned()));

@@ -2,11 +2,10 @@
 
 use crate::change::plan::Counts;
 use crate::change::plan::erasure::{ErasureChoice, Mentions, Preview};
-use crate::console::core::command::CommandId;
+use crate::console::core::CommandId;
 use crate::console::screens::erase::{EraseChoice, EraseScreen, STEPS};
-use crate::console::view::changes::sentences;
-use crate::console::view::keys::drawn_key;
 use crate::console::view::person::state;
+use crate::console::view::{drawn_key, sentences};
 use crate::memory::{agreeing, counted};
 use crate::ui::{Align, Look, SafeText, Section, StyleRole, TextLine, figures};
 

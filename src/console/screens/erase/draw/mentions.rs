@@ -3,12 +3,10 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 use crate::change::plan::erasure::{Mentions, Preview, ShownMention};
-use crate::console::core::command::CommandId;
-use crate::console::core::context::Context;
+use crate::console::core::{CommandId, Context};
 use crate::console::screens::erase::{EraseChoice, EraseScreen};
-use crate::console::view::Drawn;
-use crate::console::view::keys::key_of;
 use crate::console::view::person::around;
+use crate::console::view::{Drawn, key_of};
 use crate::memory::Entity;
 use crate::ui::scroll::LineWindow;
 use crate::ui::{Align, Glyph, Look, SafeText, Section, StyleRole, TextLine, look as lay};
@@ -20,7 +18,6 @@ const LEAST: u16 = 6;
 /// Columns before the words of a mention.
 const INDENT: usize = 6 + WORD;
 
-/// A line of the list.
 enum MentionRow<'p> {
     Blank,
     Place(&'p str, usize),
@@ -31,7 +28,6 @@ enum MentionRow<'p> {
 /// Lines of a mention, including the blank one.
 const LINES: usize = 3;
 
-/// Draws the step.
 pub fn draw(
     (cx, erasure): (&Context, &EraseScreen),
     preview: &Preview,
@@ -162,7 +158,6 @@ fn role(decision: Mentions) -> StyleRole {
     }
 }
 
-/// Shows the decision for all certain mentions.
 fn all(cx: &Context, erasure: &EraseScreen, width: usize, look: &Look) -> Vec<TextLine> {
     let mut line = TextLine::of("all certain  ", StyleRole::Label);
     for decision in Mentions::ALL {
@@ -177,7 +172,6 @@ fn all(cx: &Context, erasure: &EraseScreen, width: usize, look: &Look) -> Vec<Te
     line.flow(width, look)
 }
 
-/// The keys that decide.
 fn keys(cx: &Context, erasure: &EraseScreen, preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     if erasure.is_settled() || preview.named.is_empty() {
         return Vec::new();

@@ -2,7 +2,7 @@
 
 use crate::change::plan::erasure::{ErasureCheck, ErasureOutcome, Preview};
 use crate::console::screens::erase::{ErasureRun, Phase};
-use crate::console::view::changes::{count_lines, sentences};
+use crate::console::view::{count_lines, sentences};
 use crate::ui::chart::meter;
 use crate::ui::{Align, Look, NamedValue, SafeText, Section, StyleRole, TextLine, figures, key_values};
 
@@ -60,7 +60,6 @@ fn how_far(run: &ErasureRun, preview: Option<&Preview>, width: usize, look: &Loo
     TextLine::of(SafeText::join(&words, "").cut(width), StyleRole::Muted)
 }
 
-/// Describes the outcome of an erasure.
 pub fn lines(outcome: &ErasureOutcome, width: usize, look: &Look) -> Vec<TextLine> {
     let g = look.glyphs;
     let (glyph, role, means) = match outcome.status.as_str() {
@@ -77,18 +76,15 @@ pub fn lines(outcome: &ErasureOutcome, width: usize, look: &Look) -> Vec<TextLin
             .map(|p| TextLine::of("  ", StyleRole::Text).with(p, StyleRole::Text)),
     );
     if outcome.status == "incomplete" {
-        lines.push(TextLine::default());
-        lines.push(Section::new("why it is incomplete").line(width, look));
+        Section::new("why it is incomplete").add_to(&mut lines, width, look);
         lines.extend(sentences(&outcome.incomplete, StyleRole::Bad, width, look));
         lines.push(
             TextLine::of("enter", StyleRole::Key).with(" resumes once that is fixed, now or later", StyleRole::Text),
         );
     }
-    lines.push(TextLine::default());
-    lines.push(Section::new("looked for afterwards").line(width, look));
+    Section::new("looked for afterwards").add_to(&mut lines, width, look);
     lines.extend(outcome.verification.iter().flat_map(|check| check_lines(check, width, look)));
-    lines.push(TextLine::default());
-    lines.push(Section::new("receipt").line(width, look));
+    Section::new("receipt").add_to(&mut lines, width, look);
     let mut pairs = vec![
         NamedValue::new("file", SafeText::limited(&outcome.kept_in, 400)),
         NamedValue::new("audit entry", outcome.audit_seq.to_string()),
@@ -99,12 +95,10 @@ pub fn lines(outcome: &ErasureOutcome, width: usize, look: &Look) -> Vec<TextLin
     lines.extend(key_values(&pairs, width, look));
     let told = ["`mnemoscope purge verify FILE` checks again at any later time.".to_owned()];
     lines.extend(sentences(&told, StyleRole::Muted, width, look));
-    lines.push(TextLine::default());
-    lines.push(Section::new("what was done").line(width, look));
+    Section::new("what was done").add_to(&mut lines, width, look);
     lines.extend(count_lines(&outcome.counts, width, look));
     if !outcome.disclosures.is_empty() {
-        lines.push(TextLine::default());
-        lines.push(Section::new("note").line(width, look));
+        Section::new("note").add_to(&mut lines, width, look);
         lines.extend(sentences(&grouped(&outcome.disclosures), StyleRole::Muted, width, look));
     }
     lines

@@ -2,10 +2,10 @@
 
 use super::choices::{explained, extent_words};
 use crate::change::plan::erasure::Preview;
-use crate::console::core::context::Context;
+use crate::console::core::Context;
 use crate::console::screens::erase::EraseScreen;
-use crate::console::view::changes::sentences;
 use crate::console::view::person::{changed, none, state, who};
+use crate::console::view::sentences;
 use crate::console::view::tally::tree;
 use crate::ui::{Look, SafeText, Section, StyleRole, TextLine};
 
@@ -31,7 +31,6 @@ pub fn lines((cx, erasure): (&Context, &EraseScreen), preview: &Preview, width: 
     lines
 }
 
-/// Returns the sentence that describes a step.
 fn said(step: usize, width: usize) -> Vec<TextLine> {
     let words = match step {
         0 => "Everything that this person is known by here; every table is searched for each handle.",
@@ -53,8 +52,7 @@ fn place(preview: &Preview, width: usize, look: &Look) -> Vec<TextLine> {
     } else {
         lines.extend(tree(&preview.id, &preview.tree, width, look));
     }
-    lines.push(TextLine::default());
-    lines.push(Section::new("rows that stay and change").line(width, look));
+    Section::new("rows that stay and change").add_to(&mut lines, width, look);
     lines.extend(changed(&preview.counts, width, look));
     lines
 }
@@ -92,8 +90,7 @@ fn decide((cx, erasure): (&Context, &EraseScreen), preview: &Preview, width: usi
     if !preview.unfinished {
         lines.extend(sentences(&extent_words(preview), StyleRole::Text, width, look));
     }
-    lines.push(TextLine::default());
-    lines.push(Section::new("choices").line(width, look));
+    Section::new("choices").add_to(&mut lines, width, look);
     lines.extend(explained(erasure, preview, width, look));
     lines.push(TextLine::default());
     let told = ["In several databases at once: `mnemoscope purge PERSON --fleet FILE`.".to_owned()];

@@ -3,27 +3,23 @@
 
 use ratatui::layout::Rect;
 
-use crate::console::core::columns::row_name;
-use crate::console::core::context::Context;
-use crate::console::core::request::Content;
+use crate::console::core::{Content, Context, row_name};
 use crate::console::screens::inbox::{InboxPane, InboxScreen, worth_a_look};
-use crate::console::view::panes::draw_detail_lines;
-use crate::console::view::{Canvas, words};
+use crate::console::view::{Canvas, draw_detail_lines, words};
 use crate::memory::{Row, agreeing};
-use crate::ui::{Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TextLine, key_values};
+use crate::ui::{Look, NamedValue, PaneFrame, SafeText, Section, StyleRole, TextLine, key_values, look as lay};
 
 /// Most lines of one segment.
 const LINES: usize = 30;
 /// Pieces of the conversation.
 const PIECES: usize = 200;
 
-/// Draws the pane.
 pub fn draw(inbox: &InboxScreen, cx: &Context, area: Rect, canvas: &mut Canvas<'_>) {
     let look = canvas.look;
     let inside = PaneFrame { focused: inbox.pane == InboxPane::Talk, ..PaneFrame::new("what it is about") }
         .render(area, canvas.buf, look);
     let Some(row) = inbox.current() else { return };
-    let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
+    let inside = lay::padded(inside);
     let width = usize::from(inside.width.saturating_sub(2)).max(8);
     let mut lines = said(inbox, row, cx, width, look);
     if let Some((_, content)) = &inbox.episode {
@@ -56,8 +52,7 @@ fn said(inbox: &InboxScreen, row: &Row, cx: &Context, width: usize, look: &Look)
         head.push(SafeText::limited(who, 60), StyleRole::Text);
     }
     if let Some(at) = row.text("created_at") {
-        head.push("  ", StyleRole::Muted);
-        head.push(words::time(at, false), StyleRole::Muted);
+        head.push_apart(words::time(at, false), StyleRole::Muted);
     }
     lines.extend(head.flow(width, look));
     let mut pairs =
@@ -75,8 +70,7 @@ fn episode(content: &Content, feedback: &Row, width: usize, look: &Look) -> Vec<
     let mut lines = vec![Section::new(SafeText::limited(&row_name(episode), 200)).line(width, look)];
     let mut how = words::state(episode.text("outcome").unwrap_or("unknown"), look);
     if let Some(at) = episode.text("started_at") {
-        how.push("  ", StyleRole::Text);
-        how.push(words::time(at, false), StyleRole::Muted);
+        how.push_apart(words::time(at, false), StyleRole::Muted);
     }
     if let Some(utility) = episode.number("utility") {
         how.push("  utility ", StyleRole::Muted);
@@ -113,8 +107,7 @@ fn conversation(segments: &[Row], feedback: &Row, width: usize, look: &Look) -> 
         lines.push(TextLine::default());
         let mut head =
             TextLine::of(SafeText::limited(segment.text("kind").unwrap_or("segment"), 40), StyleRole::Accent);
-        head.push("  ", StyleRole::Text);
-        head.push(words::time(at, true), StyleRole::Muted);
+        head.push_apart(words::time(at, true), StyleRole::Muted);
         lines.push(head);
         lines.extend(wrapped(segment.text("content").unwrap_or_default(), LINES, StyleRole::Text, width, look));
     }

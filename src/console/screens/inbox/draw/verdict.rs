@@ -4,19 +4,13 @@
 use ratatui::layout::Rect;
 
 use crate::change::plan::{Change, Plan};
-use crate::console::core::ClickTarget;
-use crate::console::core::command::CommandId;
-use crate::console::core::context::Context;
-use crate::console::core::names::NameBook;
+use crate::console::core::{ClickTarget, CommandId, Context, NameBook};
 use crate::console::screens::inbox::{InboxPane, InboxScreen, InboxVerdict, LOOKED_AT, meant};
-use crate::console::view::changes::{change_lines, sentences};
-use crate::console::view::panes::draw_detail_lines;
-use crate::console::view::{Canvas, what_if};
+use crate::console::view::{Canvas, change_lines, draw_detail_lines, sentences, what_if};
 use crate::memory::Row;
 use crate::memory::feedback::THUMBS_UP;
 use crate::ui::{Look, PaneFrame, SafeText, StyleRole, TabLabel, Tabs, TextLine, look as lay};
 
-/// Draws the pane.
 pub fn draw(inbox: &InboxScreen, cx: &Context, area: Rect, canvas: &mut Canvas<'_>) {
     let look = canvas.look;
     let frame = PaneFrame { focused: inbox.pane == InboxPane::Verdict, ..PaneFrame::new("what a verdict would do") };
@@ -35,13 +29,12 @@ pub fn draw(inbox: &InboxScreen, cx: &Context, area: Rect, canvas: &mut Canvas<'
         canvas.drawn.hits.add(place, ClickTarget::Tab(tab));
     }
     let inside = lay::below(inside, 1);
-    let inside = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
+    let inside = lay::padded(inside);
     let width = usize::from(inside.width.saturating_sub(2)).max(8);
     let lines = lines(inbox, row, cx, width, look);
     draw_detail_lines(&lines, inbox.verdict_scroll, inside, look, canvas.buf, canvas.drawn);
 }
 
-/// Explains a verdict in one sentence.
 fn meaning(row: &Row, verdict: InboxVerdict, cx: &Context) -> String {
     match verdict {
         InboxVerdict::Right if cx.holds(crate::memory::Entity::UtilityEvent).is_err() => {

@@ -1,11 +1,12 @@
 //! Comparison of two recalled rows, term by term: why one is before the other.
 
 use super::super::RankingSide;
-use crate::console::core::columns::row_name;
-use crate::console::view::sheet::Sheet;
+use super::letter_of;
+use crate::console::core::row_name;
+use crate::console::view::Sheet;
 use crate::recall::answer::RecalledItem;
 use crate::recall::why::letters;
-use crate::ui::{Align, SafeText, StyleRole, TextLine};
+use crate::ui::{Align, SafeText, StyleRole};
 
 /// Differences that no term is blamed for.
 const SAME: f64 = 5e-5;
@@ -26,7 +27,7 @@ pub fn draw(sheet: &mut Sheet<'_>, side: &RankingSide, item: &RecalledItem) {
         if by * apart > most.0 * apart {
             most = (by, term.name);
         }
-        let mut line = TextLine::of(letter.to_string(), StyleRole::series(index)).with(" ", StyleRole::Text);
+        let mut line = letter_of(index, letter, look);
         line.push(look.pad(&SafeText::from(term.name.replace('_', " ")), 13, Align::Left), StyleRole::Label);
         line.push(format!("{:>+7.4} - {:>+7.4} = ", term.contribution, same.contribution), StyleRole::Muted);
         line.push(format!("{by:>+7.4}"), if by.abs() < SAME { StyleRole::Muted } else { StyleRole::Number });

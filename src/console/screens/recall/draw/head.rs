@@ -2,14 +2,11 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::columns::row_name;
 use crate::console::core::command::command;
-use crate::console::core::context::Context;
-use crate::console::core::{ClickTarget, CommandId};
+use crate::console::core::{ClickTarget, CommandId, Context, row_name};
 use crate::console::screens::recall::{RankingSide, RecallCommand, RecallScreen};
 use crate::console::screens::recall::{can_rank, can_rank_any};
-use crate::console::view::told::told;
-use crate::console::view::{Drawn, words};
+use crate::console::view::{Drawn, told, words};
 use crate::memory::Entity;
 use crate::recall::rank::Ranking;
 use crate::ui::{Look, PaneFrame, SafeText, StyleRole, TextLine, look as lay};
@@ -32,9 +29,9 @@ pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, body: Rect, buf: &
     let area = Rect { height: height.min(body.height), ..body };
     let inside = if framed {
         let inside = PaneFrame::new("situation").render(area, buf, look);
-        Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside }
+        lay::padded(inside)
     } else {
-        Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area }
+        lay::padded(area)
     };
     situation(cx, recall, usize::from(inside.width)).render(lay::row(inside, 0), buf, look);
     drawn.hits.add(lay::row(inside, 0), ClickTarget::Command(CommandId::Recall(RecallCommand::Write)));

@@ -2,19 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use crate::console::core::command::CommandId;
+use super::letter_of;
+use crate::console::core::{ClickTarget, CommandId, Context, row_name};
 use crate::console::screens::recall::messages::RecallCommand;
-use crate::console::view::keys::hint_of;
-use crate::console::view::panes::failure_card;
+use crate::console::view::{Drawn, failure_card, hint_of, words};
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use crate::console::core::ClickTarget;
-use crate::console::core::columns::row_name;
-use crate::console::core::context::Context;
 use crate::console::screens::recall::{RankingSide, RecallScreen};
 use crate::console::screens::recall::{can_rank, recalled_kinds};
-use crate::console::view::{Drawn, words};
 use crate::memory::Row;
+use crate::recall::Score;
 use crate::recall::answer::{RecallAnswer, RecalledItem};
 use crate::recall::features::words as words_of;
 use crate::recall::rank::Ranking;
@@ -60,9 +57,10 @@ pub fn draw(
         (Some(other), false) => Some((other, false)),
     };
     let share = if other.is_some() { 9 } else { 13 };
-    let bars = (inside.width * share / 44).clamp(8, 44);
+    let widest = side.rows().iter().map(|item| numbers(&item.ranked.score).width()).max();
+    let bars = if look.spoken { widest.unwrap_or(0) as u16 } else { (inside.width * share / 44).clamp(8, 44) };
     let mixed = side.way.ranking == Ranking::Proven;
-    let columns = columns(bars, other.is_some().then_some(right), mixed);
+    let columns = columns(bars, other.is_some().then_some(right), mixed, look);
     let lines = TableView::capacity(room);
     let top = (side.selected + 1).saturating_sub(lines.max(1));
     let scale = scale(side.rows());
@@ -137,7 +135,7 @@ fn foot(side: &RankingSide) -> TextLine {
 /// The terms by their letters.
 fn legend(side: &RankingSide, width: usize, look: &Look) -> TextLine {
     let mut line = TextLine::default();
-    let Some(first) = side.rows().first() else { return line };
+    let Some(first) = side.rows().first().filter(|_| !look.spoken) else { return line };
     let score = &first.ranked.score;
     for (index, (term, letter)) in score.terms.iter().zip(letters(score)).enumerate() {
         let name = term.name.replace('_', " ");
@@ -145,8 +143,7 @@ fn legend(side: &RankingSide, width: usize, look: &Look) -> TextLine {
             line.push_glyphs(look.glyphs.ellipsis, 1, StyleRole::Muted);
             break;
         }
-        line.push(letter.to_string(), StyleRole::series(index));
-        line.push(" ", StyleRole::Text);
+        line.append(letter_of(index, letter, look));
         line.push(SafeText::from(name), StyleRole::Muted);
         line.push("  ", StyleRole::Text);
     }
@@ -154,13 +151,14 @@ fn legend(side: &RankingSide, width: usize, look: &Look) -> TextLine {
 }
 
 /// `compared` is the side, if two are compared; `mixed` is true if rows are of several kinds.
-fn columns(bars: u16, compared: Option<bool>, mixed: bool) -> Vec<TableColumn> {
+fn columns(bars: u16, compared: Option<bool>, mixed: bool, look: &Look) -> Vec<TableColumn> {
     let mut columns =
         vec![TableColumn::new("#", Width::Fixed(2)).right(), TableColumn::new("score", Width::Fixed(6)).right()];
     if let Some(right) = compared {
         columns.push(TableColumn::new(if right { "was" } else { "goes" }, Width::Fixed(5)));
     }
-    columns.push(TableColumn::new("terms", Width::Fixed(bars)));
+    // Numbers that are cut would mislead.
+    columns.push(TableColumn::new("terms", Width::Fixed(bars)).priority(u8::from(look.spoken)));
     columns.push(TableColumn::new("what", Width::Grow { min: 14, weight: 1 }));
     if mixed {
         columns.push(TableColumn::new("kind", Width::Fixed(7)).priority(2));
@@ -189,13 +187,12 @@ fn row(
     look: &Look,
 ) -> TableRow {
     let (row, score) = (&item.ranked.row, &item.ranked.score);
-    let parts: Vec<f64> = score.terms.iter().map(|term| term.contribution).collect();
     let mut cells = vec![
         TextLine::of((at + 1).to_string(), StyleRole::Muted),
         TextLine::of(format!("{:.3}", score.total), StyleRole::Number),
     ];
     cells.extend(other.map(|(other, right)| moved(at, row, other, right, look)));
-    cells.push(lettered(&parts, &letters(score), scale, bars, look));
+    cells.push(terms(score, scale, bars, look));
     cells.push(lit(&row_name(row), sought));
     if side.way.ranking == Ranking::Proven {
         cells.push(TextLine::of(row.entity.title(), StyleRole::Label));
@@ -203,6 +200,21 @@ fn row(
     let time = row.text(row.entity.time_column()).map(words::short_time).unwrap_or_default();
     cells.push(TextLine::of(time, StyleRole::Muted));
     TableRow { cells, marked: false, stale: side.is_stale() }
+}
+
+/// The terms of a score as a bar, or as numbers where no bars are drawn.
+fn terms(score: &Score, scale: (f64, f64), bars: usize, look: &Look) -> TextLine {
+    if look.spoken {
+        return TextLine::of(numbers(score), StyleRole::Number);
+    }
+    let parts: Vec<f64> = score.terms.iter().map(|term| term.contribution).collect();
+    lettered(&parts, &letters(score), scale, bars, look)
+}
+
+/// The terms of a score with their numbers.
+fn numbers(score: &Score) -> SafeText {
+    let told = score.terms.iter().map(|term| format!("{} {:.2}", term.name.replace('_', " "), term.contribution));
+    told.collect::<Vec<_>>().join(", ").into()
 }
 
 /// Marks the place of a row in the other ranking: moved up, moved down or the same from left to right, or new or left
@@ -307,8 +319,7 @@ fn left_out(cx: &Context, answer: &RecallAnswer, ranking: Ranking, look: &Look, 
             None => TextLine::of(SafeText::limited(&left.id, 60), StyleRole::Stale),
         };
         if left.reason != BELOW_K {
-            line.push("  ", StyleRole::Text);
-            line.push(SafeText::limited(&left.words, 120), StyleRole::Muted);
+            line.push_apart(SafeText::limited(&left.words, 120), StyleRole::Muted);
         }
         let place = lay::row(area, 1 + at as u16);
         let used = TextLine::of(score.pad(11, Align::Right), StyleRole::Stale).render(place, buf, look);
@@ -316,7 +327,6 @@ fn left_out(cx: &Context, answer: &RecallAnswer, ranking: Ranking, look: &Look, 
     }
 }
 
-/// Returns the words at the cut.
 fn cut(answer: &RecallAnswer) -> String {
     let next = answer.left_out.iter().find(|left| left.reason == BELOW_K).and_then(|left| left.score);
     match (answer.rows.last().map(|item| item.ranked.score.total), next) {

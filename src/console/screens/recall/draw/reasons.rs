@@ -3,15 +3,11 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 
-use super::against;
-use crate::console::core::ClickTarget;
-use crate::console::core::columns::row_name;
-use crate::console::core::context::Context;
+use super::{against, letter_of};
+use crate::console::core::{ClickTarget, Context, row_name};
 use crate::console::screens::recall::{FoundAnswer, RankingSide, RecallScreen};
 use crate::console::screens::recall::{can_rank, levers, recalled_kinds};
-use crate::console::view::sheet::Sheet;
-use crate::console::view::told::told;
-use crate::console::view::{Drawn, words};
+use crate::console::view::{Drawn, Sheet, told, words};
 use crate::memory::vector::ComparedBy;
 use crate::memory::{Entity, agreeing, thousands};
 use crate::recall::answer::{RecalledItem, WordsBy};
@@ -19,9 +15,8 @@ use crate::recall::context::TOKENS;
 use crate::recall::rank::Ranking;
 use crate::recall::why::{letters, why};
 use crate::ui::chart::diverging;
-use crate::ui::{Align, Look, NamedValue, PaneFrame, SafeText, StyleRole, TextLine, figures, table};
+use crate::ui::{Align, Look, NamedValue, PaneFrame, SafeText, StyleRole, TextLine, figures};
 
-/// Draws them.
 pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, area: Rect, buf: &mut Buffer, drawn: &mut Drawn) {
     let side = recall.side();
     let title = side.current().map_or_else(
@@ -52,19 +47,7 @@ pub fn draw(cx: &Context, recall: &RecallScreen, look: &Look, area: Rect, buf: &
         notes(&mut sheet, found);
     }
     rankings(&mut sheet, cx, side);
-    let (height, rows) = (sheet.height(), usize::from(inside.height));
-    let above = recall.scroll.min(height.saturating_sub(rows));
-    sheet.render(inside, buf, above);
-    drawn.measures.detail_rows = rows;
-    drawn.measures.detail_lines = height;
-    if recall.reads {
-        // A page is the height of the focused pane.
-        drawn.measures.list_rows = rows;
-    }
-    if height > rows {
-        let bar = Rect { x: inside.right() + 1, width: 1, ..inside };
-        table::scrollbar(above as u64, rows as u64, height as u64, bar, buf, look);
-    }
+    sheet.show(inside, recall.scroll, recall.reads, buf, drawn);
 }
 
 /// Breaks a formula into lines of at most `width` columns if possible: before a sign or after a comma, never within a
@@ -99,7 +82,7 @@ fn terms(sheet: &mut Sheet<'_>, found: &FoundAnswer, item: &RecalledItem) {
     let most = ranked.score.terms.iter().fold(1e-9_f64, |most, term| most.max(term.contribution.abs()));
     let bars = sheet.width() >= 64;
     for (index, (term, letter)) in ranked.score.terms.iter().zip(letters(&ranked.score)).enumerate() {
-        let mut line = TextLine::of(letter.to_string(), StyleRole::series(index)).with(" ", StyleRole::Text);
+        let mut line = letter_of(index, letter, look);
         let name = SafeText::from(term.name.replace('_', " "));
         line.push(look.pad(&name, 13, Align::Left), StyleRole::Label);
         let product = format!("{:>6.3} x {:>6.3} = ", term.value, term.weight);

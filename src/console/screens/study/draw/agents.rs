@@ -2,10 +2,9 @@
 //! ones.
 
 use super::{cell, number};
-use crate::console::core::context::Context;
+use crate::console::core::Context;
 use crate::console::screens::study::StudyScreen;
-use crate::console::view::sheet::Sheet;
-use crate::console::view::words;
+use crate::console::view::{Sheet, words};
 use crate::memory::query::CountKind;
 use crate::memory::{Entity, thousands};
 use crate::recall::understand::WeightedMean;
@@ -16,7 +15,6 @@ use crate::recall::understand::usefulness::{JudgedMemories, Usefulness};
 use crate::ui::chart::{diverging, meter};
 use crate::ui::{Align, Look, NamedValue, SafeText, StyleRole, TableColumn, TableRow, TextLine, Width, figures};
 
-/// Columns of the list.
 pub fn columns() -> Vec<TableColumn> {
     vec![
         TableColumn::new("agent", Width::Grow { min: 14, weight: 2 }),

@@ -1,11 +1,9 @@
 //! A policy version: weights, metrics with their intervals, the reliability plot, its bank's versions.
 
 use super::{cell, number, share};
-use crate::console::core::command::{CommandAsk, CommandId};
-use crate::console::core::context::Context;
+use crate::console::core::{CommandAsk, CommandId, Context};
 use crate::console::screens::study::StudyScreen;
-use crate::console::view::sheet::Sheet;
-use crate::console::view::words;
+use crate::console::view::{Sheet, words};
 use crate::memory::{Row, agreeing};
 use crate::recall::learn::measured::MeasuredAssessment;
 use crate::recall::learn::version::Version;
@@ -13,7 +11,6 @@ use crate::recall::policy::FEATURES;
 use crate::ui::chart::{Dot, Histogram, Scatter, diverging};
 use crate::ui::{Align, Look, NamedValue, SafeText, StyleRole, TableColumn, TableRow, TextLine, Width, figures};
 
-/// Columns of the list.
 pub fn columns() -> Vec<TableColumn> {
     vec![
         TableColumn::new("bank", Width::Grow { min: 10, weight: 1 }),
@@ -31,7 +28,6 @@ fn bank(cx: &Context, version: &Row, width: usize) -> SafeText {
     SafeText::limited(named.unwrap_or("none"), width)
 }
 
-/// A version of the list.
 pub fn row(cx: &Context, study: &StudyScreen, at: usize, look: &Look) -> Option<TableRow> {
     let version = study.versions.get(at)?;
     let row = &version.row;

@@ -1,9 +1,9 @@
 //! Quality of recall: metrics with intervals, values of K side by side, controls, spread, latency.
 
 use super::{cell, number, share};
-use crate::console::core::context::Context;
+use crate::console::core::Context;
 use crate::console::screens::study::RECALLED;
-use crate::console::view::sheet::Sheet;
+use crate::console::view::Sheet;
 use crate::memory::{agreeing, thousands};
 use crate::recall::judge::latency::LatencyTimes;
 use crate::recall::judge::ranked::MeanEstimate;
@@ -12,7 +12,6 @@ use crate::recall::judge::spread::RecallSpread;
 use crate::ui::chart::meter;
 use crate::ui::{Align, Look, NamedValue, SafeText, StyleRole, TextLine, figures};
 
-/// The whole sheet.
 pub fn sheet(cx: &Context, sheet: &mut Sheet<'_>, found: &Evaluation) {
     let rows = SafeText::join(
         &[
@@ -120,8 +119,7 @@ fn spread(cx: &Context, sheet: &mut Sheet<'_>, title: &str, spread: &RecallSprea
         let mut line = TextLine::of(cell(SafeText::new(name), 20, Align::Left, look), StyleRole::Label);
         line.append(meter(value.unwrap_or_default(), 16, role, look));
         line.push(share(value).pad(9, Align::Right), StyleRole::Number);
-        line.push("  ", StyleRole::Text);
-        line.push(note, StyleRole::Muted);
+        line.push_apart(note, StyleRole::Muted);
         line
     };
     let swamped = spread.top_1_percent_share.zip(spread.top_1_percent_even).is_some_and(|(s, even)| s > even * 20.0);
