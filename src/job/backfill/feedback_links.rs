@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::naming::{ASKED, NamingEpisodes, ReadOnce};
+use super::naming::{NamingEpisodes, ReadOnce, walk_named};
 use super::sources::{ERASED, RevisedRows, SourcePlace, note, spare, unusual, usual_or, with_owner, writable};
 use crate::change::suppress::Erased;
 use crate::change::{ChangeDanger, ChangeError, Draft};
@@ -296,11 +296,8 @@ impl<'s> Runs<'s> {
     ) -> Result<Runs<'s>, ChangeError> {
         let mut runs = Runs { episodes: Vec::new(), of: HashMap::new(), listing: HashMap::new() };
         let of_feedback: HashSet<&'s str> = said.iter().map(|said| &*said.id).collect();
-        for part in ids.chunks(ASKED) {
-            let narrow = vec![NarrowCondition::OneOf("id", part)];
-            let walk = RowWalk { source, columns: &EPISODE, stored: &[], narrow };
-            store.walks().walk_each(&walk, |found| runs.add(&found.row, executions, &of_feedback)).await?;
-        }
+        let add = |found: WalkedRow| runs.add(&found.row, executions, &of_feedback);
+        walk_named(store, (source, &EPISODE), "id", ids, add).await?;
         Ok(runs)
     }
 

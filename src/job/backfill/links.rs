@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::canvas_links;
-use super::naming::{ASKED, NamingEpisodes, ReadOnce};
+use super::naming::{NamingEpisodes, ReadOnce, walk_named};
 use super::sources::{CLAIMED, ERASED, RevisedRows, SourcePlace, note, note_taken, spare, with_owner, writable};
 use crate::change::suppress::Erased;
 use crate::change::{ChangeDanger, ChangeError, Draft};
@@ -150,22 +150,6 @@ async fn references(store: &Store, rows: &[&Row], right: &mut Right) -> Result<(
     for (row, right) in rows.iter().zip(right) {
         let kept = once(row.list(REFERENCES).into_iter().filter(|id| there.contains(*id)));
         right.extend(changed(row, REFERENCES, &kept));
-    }
-    Ok(())
-}
-
-/// Passes on the rows whose column is one of some texts. A list may have a million, so they are queried in parts.
-async fn walk_named(
-    store: &Store,
-    (source, columns): (&BoundSource, &[&str]),
-    column: &str,
-    texts: &[&str],
-    mut each: impl FnMut(WalkedRow) + Send,
-) -> Result<(), ChangeError> {
-    for part in texts.chunks(ASKED) {
-        let part: Vec<String> = part.iter().map(|text| (*text).to_owned()).collect();
-        let narrow = vec![NarrowCondition::OneOf(column, &part)];
-        store.walks().walk_each(&RowWalk { source, columns, stored: &[], narrow }, &mut each).await?;
     }
     Ok(())
 }

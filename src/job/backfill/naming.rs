@@ -23,8 +23,27 @@ use crate::store::walk::{NarrowCondition, RowWalk, WalkedRow};
 /// Bytes of ids and positions in memory; the rest is in a scratch file.
 const HELD: usize = 16 << 20;
 
-/// Ids per query.
-pub const ASKED: usize = 20_000;
+/// Texts per query.
+const ASKED: usize = 20_000;
+
+/// Passes on the rows whose column is one of some texts. A list may have a million, so they are queried in parts.
+///
+/// # Errors
+/// The engine's refusal.
+pub async fn walk_named(
+    store: &Store,
+    (source, columns): (&BoundSource, &[&str]),
+    column: &str,
+    texts: &[impl AsRef<str> + Sync],
+    mut each: impl FnMut(WalkedRow) + Send,
+) -> Result<(), ChangeError> {
+    for part in texts.chunks(ASKED) {
+        let part: Vec<String> = part.iter().map(|text| text.as_ref().to_owned()).collect();
+        let narrow = vec![NarrowCondition::OneOf(column, &part)];
+        store.walks().walk_each(&RowWalk { source, columns, stored: &[], narrow }, &mut each).await?;
+    }
+    Ok(())
+}
 
 /// Data that is read once in a run and used by all its batches.
 pub struct ReadOnce<T>(Mutex<Option<Arc<T>>>);
