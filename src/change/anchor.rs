@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -15,13 +16,15 @@ use super::apply::Author;
 use super::audit::{self, Anchor, NewEntry};
 use super::plan::NO_ANCHOR;
 use super::plan::trail::AuditVerdict;
-use super::{ChangeError, now};
+use super::waiting::WaitingTries;
+use super::{ChangeError, FailedTransaction, now};
 use crate::ground::input_file::{self, InputError};
 use crate::ground::private_file;
 use crate::memory::{agreeing, text_check};
 use crate::store::Store;
 use crate::store::identity::Identity;
 use crate::store::own::OwnTables;
+use crate::store::write::WriteError;
 
 /// Entries after which an anchor is stored.
 const EVERY: i64 = 100;
@@ -85,6 +88,11 @@ struct Ended {
 }
 
 impl Ended {
+    /// Whether one of the anchors is of the current trail.
+    fn is_of_this_trail(&self) -> bool {
+        self.anchors.iter().any(|kept| self.database_id.as_ref() == Some(&kept.anchor.database_id))
+    }
+
     /// Whether the location was accepted as a separate copy: anchors of one trail then count for one of the two
     /// locations, not for both.
     fn parts(&self, kept: &KeptAnchor) -> bool {
@@ -309,8 +317,10 @@ pub async fn accept(store: &Store, author: &Author) -> Result<Acceptance, Change
         anchors: misfits,
     };
     // The entry comes first: if the process is stopped in between, accepting again still finds something to accept.
-    match enter(store, author, &ended).await {
-        Ok(seq) => acceptance.audit_seq = Some(seq),
+    match super::draft::writable(store).await {
+        Ok(own) => acceptance.audit_seq = Some(enter(store, &own, author, &ended).await?),
+        // The trail itself has to say that it was cut. A server that lags would be taken for it, too.
+        Err(error) if ended.is_of_this_trail() => return Err(error),
         Err(error) => acceptance.notes.push(format!("the trail has no entry about this: {error}")),
     }
     append(&folder.join(ACCEPTED), &ended)?;
@@ -360,8 +370,7 @@ async fn fits(store: &Store, database_id: Option<&str>, anchor: &Anchor) -> Resu
 }
 
 /// Records the end of anchors in the trail.
-async fn enter(store: &Store, author: &Author, ended: &Ended) -> Result<i64, ChangeError> {
-    let own = super::draft::writable(store).await?;
+async fn enter(store: &Store, own: &OwnTables, author: &Author, ended: &Ended) -> Result<i64, ChangeError> {
     let trails: HashSet<&str> = ended.anchors.iter().map(|kept| kept.anchor.database_id.as_str()).collect();
     let last = ended.anchors.iter().map(|kept| kept.anchor.seq).max();
     let public = json!({
@@ -375,15 +384,30 @@ async fn enter(store: &Store, author: &Author, ended: &Ended) -> Result<i64, Cha
         public,
         private: BTreeMap::from([("reason".to_owned(), json!(ended.reason).to_string())]),
     };
-    let mut writer = store.write(&ended.at).await?;
-    match audit::append(&mut writer, &own, entry).await {
+    let mut waiting = WaitingTries::begin();
+    loop {
+        match entered(store, own, entry.clone(), waiting.patience()).await {
+            Err(FailedTransaction::Write(error @ WriteError::Busy(_))) => waiting.again_after(&error).await?,
+            entered => return Ok(entered?),
+        }
+    }
+}
+
+async fn entered(
+    store: &Store,
+    own: &OwnTables,
+    entry: NewEntry,
+    patience: Duration,
+) -> Result<i64, FailedTransaction> {
+    let mut writer = store.write_within(&entry.at, patience).await?;
+    match audit::append(&mut writer, own, entry).await {
         Ok(seq) => {
             writer.commit().await?;
             Ok(seq)
         }
         Err(error) => {
             writer.rollback().await;
-            Err(error.into())
+            Err(error)
         }
     }
 }

@@ -246,8 +246,10 @@ impl<'s> Draft<'s> {
     /// its id does not identify.
     pub async fn locate(&mut self, entity: Entity, id: &str) -> Result<LocatedRow<'s>, ChangeError> {
         let store = self.store;
+        check_stored_id(entity, id)?;
         match self.seek(entity, id).await? {
             Some(located) => Ok(located),
+            None if id.trim().is_empty() => Err(blank(entity)),
             None if store.row(entity, id).await?.is_some() => {
                 let stored = store.sources_of(entity)?.into_iter().all(leads_back);
                 let why =
@@ -258,17 +260,15 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// As [`Draft::locate`]; `None` if it does not exist.
+    /// As [`Draft::locate`]; `None` if it does not exist. Rows name others by any text: what is no id leads nowhere.
     ///
     /// # Errors
     /// The engine's refusal.
     pub async fn seek(&mut self, entity: Entity, id: &str) -> Result<Option<LocatedRow<'s>>, ChangeError> {
-        check_stored_id(entity, id)?;
-        let store = self.store;
-        let located = store.encoder().locate(entity, id).await?;
-        if located.is_none() {
-            check_id(entity, id)?;
+        if check_stored_id(entity, id).is_err() {
+            return Ok(None);
         }
+        let located = self.store.encoder().locate(entity, id).await?;
         if let Some(located) = &located {
             self.remember(located.rows(), std::slice::from_ref(&located.image), Vec::new());
         }
@@ -554,9 +554,13 @@ fn key_of(rows: &StoredRows) -> Digest {
 /// [`ChangeError::Usage`].
 pub fn check_id(entity: Entity, id: &str) -> Result<(), ChangeError> {
     if !id.is_empty() && id.trim().is_empty() {
-        return Err(ChangeError::Usage(format!("the id of the {} is blank", entity.title())));
+        return Err(blank(entity));
     }
     check_stored_id(entity, id)
+}
+
+fn blank(entity: Entity) -> ChangeError {
+    ChangeError::Usage(format!("the id of the {} is blank", entity.title()))
 }
 
 /// Refuses an id that no row can be named by.

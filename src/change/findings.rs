@@ -483,18 +483,25 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Rows that the retention rules no longer keep.
+    /// Rows that the retention rules delete; those of people under a hold stay.
     async fn overdue(&mut self) -> Result<(), ChangeError> {
         const KIND: &str = "overdue";
         let Some(rules) = self.wanted.retention.as_ref().filter(|_| self.wants(&[KIND])) else { return Ok(()) };
-        match retain::overdue(self.store, rules, &HeldRows::default(), self.most()).await {
+        let held = match HeldRows::of(self.store).await {
+            Err(StoreError::Denied { reason, remedy }) => {
+                self.not_applicable(&[KIND], &format!("legal holds cannot be checked: {reason}; {remedy}"));
+                return Ok(());
+            }
+            held => held?,
+        };
+        match retain::overdue(self.store, rules, &held, self.most()).await {
             Err(ChangeError::Refused(reason)) => self.not_applicable(&[KIND], &reason),
             Err(ChangeError::Store(error @ StoreError::Missing { .. })) => {
                 self.not_applicable(&[KIND], &error.to_string());
             }
             overdue => {
                 for (entity, rows) in overdue? {
-                    self.found(KIND, Some(entity), FindingTally::of_first(rows.all, Some));
+                    self.found(KIND, Some(entity), FindingTally::of_first(rows.going, Some));
                 }
             }
         }

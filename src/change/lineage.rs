@@ -173,7 +173,7 @@ async fn name_earlier<'r>(
 /// A writable memory; `None` if no row, or more than one, has the id.
 async fn seek<'s>(draft: &mut Draft<'s>, id: &str) -> Result<Option<LocatedRow<'s>>, ChangeError> {
     match draft.seek(Entity::Memory, id).await {
-        Err(ChangeError::Usage(_) | ChangeError::Store(StoreError::Ambiguous(..))) => Ok(None),
+        Err(ChangeError::Store(StoreError::Ambiguous(..))) => Ok(None),
         found => Ok(found?.filter(|found| found.source.is_writable())),
     }
 }

@@ -66,8 +66,11 @@ pub async fn overdue(
             LastUses::new(scratch)
         };
         let mut columns: Vec<&'static str> = own.iter().flat_map(|rule| rule.columns()).collect();
+        let sources = store.sources_of(entity)?;
+        // If nothing can be written, planning says so.
+        let some_are_written = sources.iter().any(|source| writable_source(source).is_ok());
         // Some stores keep removed rows with a mark: they do not count.
-        let marked = store.sources_of(entity)?.iter().any(|source| source.marks_removed());
+        let marked = sources.iter().any(|source| source.marks_removed());
         columns.extend(held.columns(entity));
         let open = if entity == Entity::WorkflowEvent { OpenRuns::of(store).await? } else { OpenRuns::none() };
         columns.extend(Entity::column(entity, "run_id").map(|column| column.name));
@@ -85,6 +88,8 @@ pub async fn overdue(
                         OverdueFate::Held
                     } else if row.text("run_id").is_some_and(|run| open.has(run)) {
                         OverdueFate::Running
+                    } else if some_are_written && source.is_some_and(|source| writable_source(source).is_err()) {
+                        OverdueFate::ReadOnly
                     } else {
                         OverdueFate::Goes
                     };
@@ -435,13 +440,7 @@ async fn locate<'s>(
         found => found?,
     };
     let Some(found) = found else { return Ok(None) };
-    if let Err(error) = writable_source(found.source) {
-        if draft.store.sources_of(entity)?.into_iter().all(|source| writable_source(source).is_err()) {
-            return Err(error);
-        }
-        stay.read_only += 1;
-        return Ok(None);
-    }
+    writable_source(found.source)?;
     if held.keeps(&found.row) {
         stay.held += 1;
         return Ok(None);

@@ -29,6 +29,9 @@ use crate::store::stored::{Cell, Image, Mutation, RowRevisions, RowWatch, Stored
 /// Later entries searched for those that changed a row.
 pub(super) const LOOKED_THROUGH: usize = 1_000;
 
+/// Rows that a conflict describes one by one.
+const DESCRIBED: usize = 20;
+
 /// Plans the inverse of the change with that number in the audit trail.
 ///
 /// # Errors
@@ -55,15 +58,12 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
     draft.undo_trail = kept.again;
     draft.facts.insert("undo_of".to_owned(), Value::from(seq));
     draft.facts.insert("undone".to_owned(), Value::from(opened.entry.action.clone()));
-    let mut moved = Vec::new();
+    let (mut moved, mut met) = (Vec::new(), Vec::new());
     for inverse in kept.inverses {
         if let Mutation::Revise(revise) = &inverse.mutation {
             match changed(store, revise).await? {
                 None => draft.push(inverse.mutation),
-                Some(rows) => {
-                    let words = describe(&rows, rows.keys.len(), rows.keys.len());
-                    moved.push(words + &later(store, seq, &rows).await?);
-                }
+                Some(rows) => met.push((describe(&rows, rows.keys.len(), rows.keys.len()), rows)),
             }
             continue;
         }
@@ -82,9 +82,14 @@ pub async fn undo(store: &Store, seq: i64) -> Result<Plan, ChangeError> {
             let mutation = fitted(store, inverse, &images).await?;
             draft.push(mutation);
         } else {
-            moved.push(describe(&rows, inverse.expect.count, images.len()) + &later(store, seq, &rows).await?);
+            met.push((describe(&rows, inverse.expect.count, images.len()), rows));
         }
     }
+    let more = met.len().saturating_sub(DESCRIBED);
+    met.truncate(DESCRIBED);
+    let by = later(store, seq, met.iter().map(|(_, rows)| rows)).await?;
+    moved.extend(met.iter().zip(by).map(|((words, _), by)| format!("{words}{by}")));
+    moved.extend((more > 0).then(|| agreeing(more, "{#} more {row has|rows have} changed since")));
     moved.extend(leaning(&mut draft).await?);
     moved.extend(restored::lost(&mut draft, seq).await?);
     moved.extend(circles(&mut draft, &opened).await?);
@@ -387,35 +392,57 @@ async fn fitted(store: &Store, inverse: InverseMutation, images: &[Image]) -> Re
     })
 }
 
-/// Describes the later audit entries that changed any of these rows, as text. For an entry whose values were removed
-/// from the trail, or never stored, as for an erasure, it is unknown which rows of a table it changed.
-async fn later(store: &Store, seq: i64, rows: &StoredRows) -> Result<String, ChangeError> {
-    let (mut certain, mut possible) = (Vec::new(), Vec::new());
+/// Describes the later audit entries that changed each of some rows, as text, and reads each entry once. For an entry
+/// whose values were removed from the trail, or never stored, as for an erasure, it is unknown which rows of a table it
+/// changed.
+async fn later(store: &Store, seq: i64, moved: impl Iterator<Item = &StoredRows>) -> Result<Vec<String>, ChangeError> {
+    let mut by: Vec<ChangedBy<'_>> = moved.map(|rows| ChangedBy { rows, certain: vec![], possible: vec![] }).collect();
+    if by.is_empty() {
+        return Ok(Vec::new());
+    }
     let entries = store.records().trail(seq, LOOKED_THROUGH).await?;
-    let counts = |entry: &TrailEntry| EntryFacts::parse(&entry.public).counts;
     for entry in &entries {
         // One at a time: each may be large.
         let kept = store.records().trail_private(entry.seq, entry.seq, &["undo"]).await?;
-        let same = |other: &StoredRows| other.table == rows.table && other.keys.iter().any(|k| rows.keys.contains(k));
-        match kept.first().and_then(|kept| serde_json::from_str::<KeptUndo>(&kept.value).ok()) {
-            Some(kept) if kept.touches(same) => certain.push(entry.seq),
-            None if counts(entry).is_some_and(|counts| counts.contains_key(&rows.table.title())) => {
-                possible.push(entry.seq);
+        let kept = kept.first().and_then(|kept| serde_json::from_str::<KeptUndo>(&kept.value).ok());
+        let counts = EntryFacts::parse(&entry.public).counts;
+        for ChangedBy { rows, certain, possible } in &mut by {
+            let same =
+                |other: &StoredRows| other.table == rows.table && other.keys.iter().any(|k| rows.keys.contains(k));
+            match &kept {
+                Some(kept) if kept.touches(same) => certain.push(entry.seq),
+                None if counts.as_ref().is_some_and(|counts| counts.contains_key(&rows.table.title())) => {
+                    possible.push(entry.seq);
+                }
+                Some(_) | None => {}
             }
-            Some(_) | None => {}
         }
     }
-    let listed = |seqs: &[i64]| {
-        let words: Vec<String> = seqs.iter().map(i64::to_string).collect();
-        words.join(", ")
-    };
-    Ok(match (&certain[..], &possible[..]) {
-        ([], []) if entries.len() < LOOKED_THROUGH => "; not by a change of this program: an agent wrote it".to_owned(),
-        ([], []) => format!("; not by one of the next {LOOKED_THROUGH} changes of this program"),
-        ([], possible) => {
-            let which = "the trail does not say which rows that changed";
-            format!("; by entry {} or by an agent: {which}", listed(possible))
+    Ok(by.iter().map(|by| by.told(entries.len())).collect())
+}
+
+/// Rows with the later audit entries that changed them, or may have.
+struct ChangedBy<'r> {
+    rows: &'r StoredRows,
+    certain: Vec<i64>,
+    possible: Vec<i64>,
+}
+
+impl ChangedBy<'_> {
+    /// Says who changed them, after a search through a number of entries.
+    fn told(&self, entries: usize) -> String {
+        let listed = |seqs: &[i64]| {
+            let words: Vec<String> = seqs.iter().map(i64::to_string).collect();
+            words.join(", ")
+        };
+        match (&self.certain[..], &self.possible[..]) {
+            ([], []) if entries < LOOKED_THROUGH => "; not by a change of this program: an agent wrote it".to_owned(),
+            ([], []) => format!("; not by one of the next {LOOKED_THROUGH} changes of this program"),
+            ([], possible) => {
+                let which = "the trail does not say which rows that changed";
+                format!("; by entry {} or by an agent: {which}", listed(possible))
+            }
+            (certain, _) => format!("; changed by entry {}", listed(certain)),
         }
-        (certain, _) => format!("; changed by entry {}", listed(certain)),
-    })
+    }
 }

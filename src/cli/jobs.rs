@@ -169,8 +169,14 @@ async fn resume(
             problem(done, format!("job {}: this version does not know it", run.name));
             continue;
         };
-        let given = BackfillArguments::with(session.endpoint(None)).as_begun(store, kind.name).await?;
-        let job = kind.job_as(store, &given)?;
+        let given = BackfillArguments::with(session.endpoint(None)).as_begun(store, kind.name).await;
+        let job = match given.and_then(|given| kind.job_as(store, &given)) {
+            Ok(job) => job,
+            Err(error) => {
+                problem(done, format!("job {}: {error}", run.name));
+                continue;
+            }
+        };
         let settings = JobSettings { batch: None, rate: None, told: Value::Null };
         match job::run(store, &*job, &author(&asked.by), &settings, JobEntry::Resume, heard.clone(), &mut |_| {}).await
         {

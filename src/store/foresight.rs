@@ -14,7 +14,7 @@ use super::shape::qualified;
 use super::stored::{Mutation, StoredRows, TableName};
 use super::{ForesightReader, Store, StoreError};
 use crate::layout::write::Removal;
-use crate::layout::{BoundColumn, BoundSource, CatalogTable, Engine, StoredAs};
+use crate::layout::{BoundColumn, BoundOrigin, BoundSource, CatalogTable, Engine, StoredAs};
 use crate::memory::{Entity, Row};
 
 /// Most values that one statement may add to its own; SQLite allows 32,766 in all.
@@ -213,6 +213,19 @@ impl ForesightReader<'_> {
     /// Whether this store is a preview.
     pub(super) fn is_view(self) -> bool {
         self.store.foresight.is_some()
+    }
+
+    /// Whether rows may hold values of a column that are not stored: this store is a preview that sets it or adds rows.
+    pub(super) fn changes(self, source: &BoundSource, column: &str) -> bool {
+        let table = table_of(source);
+        let sets = |other: &Foreseen| match source.column(column) {
+            [BoundColumn { origin: BoundOrigin::Column { alias, name, .. }, .. }] if alias == "t" => {
+                let names_it = |(_, set): &(Key, Values)| set.keys().any(|set| set.eq_ignore_ascii_case(name));
+                other.table == table && (!other.new.is_empty() || other.altered.values().any(names_it))
+            }
+            _ => !other.new.is_empty() || !other.altered.is_empty(),
+        };
+        self.store.foresight.iter().flat_map(|foresight| &foresight.tables).any(sets)
     }
 
     /// Caches candidates, if this store is a preview.

@@ -720,8 +720,9 @@ const LONG: usize = 64;
 
 /// SQLite: the statement that determines the reliability of a column's stored order. It returns 0 for as stored, 1 for
 /// several spellings, 2 for unreliable, and as JSON the spans of texts that are not times, or the values that are not
-/// numbers. `None` if no probe is needed. With an index on the column it reads only a few rows, for times two per day.
-pub fn sortable_probe(source: &BoundSource, column: &str) -> Option<String> {
+/// numbers. `None` if no probe is needed. With an index on the column, if that is used, it reads only a few rows, for times
+/// two per day.
+pub fn sortable_probe(source: &BoundSource, column: &str, by_index: bool) -> Option<String> {
     let kind = source.entity.column(column)?.kind;
     let ways = source.column(column);
     let value = stored_value(source, column)?;
@@ -734,7 +735,8 @@ pub fn sortable_probe(source: &BoundSource, column: &str) -> Option<String> {
         }
         ValueKind::Text | ValueKind::Json | ValueKind::List => return None,
     }
-    let [BoundColumn { origin: BoundOrigin::Column { indexed: true, .. }, .. }] = ways else {
+    let is_indexed = matches!(ways, [BoundColumn { origin: BoundOrigin::Column { indexed: true, .. }, .. }]);
+    if !(is_indexed && by_index) {
         let (spelling, sound) = (spelling(&value), sound_utc(&value));
         return Some(format!(
             "WITH counted(sound, spelled) AS MATERIALIZED (\
@@ -748,7 +750,7 @@ pub fn sortable_probe(source: &BoundSource, column: &str) -> Option<String> {
                (SELECT json_group_array(json_array(value, value)) FROM odd WHERE typeof(value) = 'text')",
             ODD + 1
         ));
-    };
+    }
     let end = "char(1114111)";
     let (low_sound, high_sound) = (sound_utc("low"), sound_utc("high"));
     Some(format!(

@@ -593,7 +593,12 @@ fn time_bound(
     let day = value.get(..10)?;
     let date = chrono::NaiveDate::parse_from_str(day, "%Y-%m-%d").ok()?;
     let slack = chrono::Duration::days(if lower { -1 } else { 2 });
-    let mark = statement.bind(Param::Text(date.checked_add_signed(slack)?.to_string()), "");
+    let date = date.checked_add_signed(slack)?.to_string();
+    // A year with a sign is not in the order of texts.
+    if date.len() > 10 {
+        return None;
+    }
+    let mark = statement.bind(Param::Text(date), "");
     Some(format!("{bare} {} {mark}", if lower { ">=" } else { "<" }))
 }
 

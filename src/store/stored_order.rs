@@ -21,7 +21,12 @@ impl StoredOrder<'_> {
     /// The statement that determines the reliability of the order, if it is in question.
     pub fn probe(self) -> Option<String> {
         let is_sqlite = self.store.engine() == Engine::Sqlite;
-        is_sqlite.then(|| sortable_probe(self.source, self.column)).flatten()
+        is_sqlite.then(|| sortable_probe(self.source, self.column, self.is_stored())).flatten()
+    }
+
+    /// Whether all values are stored ones: a preview of changed rows has no index.
+    fn is_stored(self) -> bool {
+        !self.store.ahead().changes(self.source, self.column)
     }
 
     /// Returns the assumption for the order while its reliability is unknown.
@@ -68,6 +73,7 @@ impl StoredOrder<'_> {
         let sortable = match (but, hope) {
             (Some(sortable), _) => sortable,
             (None, Some(SortHope::Numbers)) => Sortable::No,
+            (None, _) if self.is_stored() => Sortable::of(self.store.sessions.fetch(&probe, &[]).await?.first()),
             (None, _) => Sortable::of(self.store.fetch_text(&probe).await?.first()),
         };
         known.keep(probe, sortable.clone());

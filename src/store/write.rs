@@ -149,8 +149,8 @@ fn is_refusal(sqlite: Option<i32>, code: &str, message: &str) -> bool {
         // A view: SQLite has no separate number for that.
         Some(1) => message.starts_with("cannot modify"),
         Some(_) => false,
-        // Data, constraints, and statements that a view does not support.
-        None => matches!(code, "0A000" | "55000") || code.starts_with("23") || code.starts_with("22"),
+        // Values too large for an index, statements that a view does not support, data, and constraints.
+        None => matches!(code, "54000" | "0A000" | "55000") || code.starts_with("23") || code.starts_with("22"),
     }
 }
 

@@ -485,6 +485,23 @@ fn masked_texts_are_not_written_back() {
 }
 
 #[test]
+fn a_verdict_on_a_row_that_went_meanwhile_is_not_given_to_the_next_one() {
+    let mut console = inbox(120, 40);
+    let first = console.id();
+    console.beat();
+    let rows = console.database.rows.get_mut(&Entity::Feedback).expect("feedback");
+    rows.retain(|row| row.id() != first);
+    console.beat();
+    console.shows("the row that you looked at is no longer here");
+    console.press("a");
+    console.shows("press it again for this one");
+    assert!(console.model.context.changing.pending.is_none(), "nothing is planned");
+    console.wait();
+    console.press("a");
+    planned(&mut console);
+}
+
+#[test]
 fn the_inbox_and_the_changes_follow_what_others_write_and_other_screens_say_that_they_are_old() {
     let mut console = inbox(120, 40);
     console.press("j");

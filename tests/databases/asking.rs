@@ -587,6 +587,40 @@ fn an_entry_of_the_trail_is_a_place_in_it_whatever_its_clock_said() {
 }
 
 #[test]
+fn every_time_is_before_the_last_day_of_the_calendar() {
+    block_on(async {
+        for world in worlds().await {
+            let desk = Desk::at(&world.target);
+            let all = desk.rows(&["list", "episode"]);
+            let dated = all.iter().filter(|row| row["started_at"].is_string()).count();
+            let found = desk.rows(&["list", "episode", "--where", "started_at < 9999-12-31"]);
+            assert!(dated > 0 && found.len() == dated, "{} of {dated}", found.len());
+        }
+    });
+}
+
+#[test]
+fn the_past_of_many_days_is_read_once() {
+    block_on(async {
+        for world in worlds().await.into_iter().filter(|world| matches!(world.target, Target::File(_))) {
+            let (desk, store) = (Desk::at(&world.target), &world.store);
+            let many = "INSERT INTO episodes (id, agent_id, title, started_at) \
+                 WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 23999) \
+                 SELECT 'ep-of-day-' || i, 'a', 'T', strftime('%Y-%m-%dT10:00:00.000000Z', '2018-01-01', (i % 2400) || ' days') \
+                 FROM n";
+            meddle(&world, many).await;
+            let plan = feedback::add(store, "ep-of-day-7", &said("thumbs_up", None, None)).await;
+            let seq = done(&world, plan).await.audit_seq.expect("a number");
+            let began = Instant::now();
+            let arguments = ["list", "episode", "--where", "id = ep-of-day-7", "--as-of", &(seq - 1).to_string()];
+            assert_eq!(desk.rows(&arguments)[0]["feedback_ids"], json!([]));
+            // Days that are looked up one by one take minutes where no index leads to them.
+            assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+        }
+    });
+}
+
+#[test]
 fn the_past_is_what_it_was() {
     block_on(async {
         for world in worlds().await {

@@ -467,6 +467,82 @@ fn what_superseded_a_memory_hands_its_place_on_when_it_goes() {
 }
 
 #[test]
+fn a_reference_that_is_no_id_keeps_no_row_from_being_changed() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let folder = tempfile::TempDir::new().expect("a folder");
+            let odd = "x".repeat(1_200);
+            meddle(
+                &world,
+                &format!(
+                    "INSERT INTO agent_feedback (id, episode_id, kind, rating, created_at) VALUES \
+                         ('f-blank', '', 'rating', 3, '2001-01-01T00:00:00.000000Z'), \
+                         ('f-odd', '{odd}', 'rating', 3, '2001-01-01T00:00:00.000000Z'); \
+                     INSERT INTO canvas_audit (id, episode_id, created_at) VALUES \
+                         ('e-blank', ' ', '2001-01-01T00:00:00.000000Z'); \
+                     INSERT INTO utility_events (id, episode_id, signal, created_at) VALUES \
+                         ('s-blank', '', 'used', '2001-01-01T00:00:00.000000Z')"
+                ),
+            )
+            .await;
+            let database = address(&world);
+            for words in [
+                &["feedback", "remove", "f-blank"][..],
+                &["signal", "retract", "s-blank"],
+                &["remove", "feedback", "f-odd"],
+            ] {
+                let (code, _, said) = run(folder.path(), &[&["-d", &database], words, &["--apply"]].concat());
+                assert_eq!(code, Some(0), "{words:?}: {said}");
+            }
+            let rules = folder.path().join("rules.toml");
+            let rule = "share = 1.0\n[[rule]]\nentity = \"canvas_event\"\nolder_than = \"9000d\"\n";
+            std::fs::write(&rules, rule).expect("rules");
+            let arguments = ["-d", &database, "retain", rules.to_str().expect("a path"), "--apply"];
+            let (code, _, said) = run(folder.path(), &arguments);
+            assert_eq!(code, Some(0), "{said}");
+            assert!(row(&world, Entity::CanvasEvent, "e-blank").await.is_none());
+        }
+    });
+}
+
+#[test]
+fn rows_that_can_only_be_read_keep_no_place_in_a_plan_of_retention() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let folder = tempfile::TempDir::new().expect("a folder");
+            let notes: Vec<String> =
+                (0..2_600).map(|n| format!("('a{n:05}', 'a note', '2001-01-01T00:00:00.000000Z')")).collect();
+            meddle(
+                &world,
+                &format!(
+                    "CREATE TABLE old_notes (id TEXT PRIMARY KEY, body TEXT, made TEXT); \
+                     INSERT INTO old_notes VALUES {}; \
+                     INSERT INTO memories (id, kind, title, created_at) VALUES \
+                         ('zz-old', 'fact', 'a', '2001-01-01T00:00:00.000000Z')",
+                    notes.join(", ")
+                ),
+            )
+            .await;
+            let layout = folder.path().join("notes.toml");
+            let columns = "[memory.columns]\nid = \"id\"\ntext = \"body\"\ncreated_at = \"made\"\n";
+            let source = format!("requires = [\"old_notes\"]\n[[memory]]\ntable = \"old_notes\"\n{columns}");
+            std::fs::write(&layout, format!("name = \"notes\"\ntitle = \"Notes\"\n{source}")).expect("a layout");
+            let rules = folder.path().join("rules.toml");
+            let rule = "share = 1.0\n[[rule]]\nentity = \"memory\"\nolder_than = \"9000d\"\n";
+            std::fs::write(&rules, rule).expect("rules");
+            let (database, layout) = (address(&world), layout.display().to_string());
+            let layouts = ["-d", &database, "--layout", &layout, "--layout", "mnemoscope"];
+            let arguments = [&layouts[..], &["retain", rules.to_str().expect("a path"), "--apply"]].concat();
+            let (code, receipt, said) = run(folder.path(), &arguments);
+            assert_eq!(code, Some(0), "{said}");
+            assert!(row(&world, Entity::Memory, "zz-old").await.is_none(), "{receipt:#}");
+            let words = receipt["disclosures"].to_string();
+            assert!(words.contains("2,600 overdue rows of memory stay: the layout can only read them"), "{words}");
+        }
+    });
+}
+
+#[test]
 fn a_line_of_memories_that_goes_leaves_those_at_its_ends_linked() {
     block_on(async {
         for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
@@ -1547,6 +1623,15 @@ fn due_work_is_done_without_a_console_and_figures_are_written() {
             let database = address(&world);
             let (code, found, words) = run(folder.path(), &["-d", &database, "findings", "--kind", "overdue"]);
             assert_eq!((code, &found["findings"][0]["count"]), (Some(0), &json!(1)), "{words}");
+            // What a hold keeps is not due.
+            meddle(&world, "UPDATE memories SET user_id = 'u-kept' WHERE id = 'm-1'").await;
+            for (hold, due) in [("hold", 0), ("unhold", 1)] {
+                let (code, _, words) =
+                    run(folder.path(), &["-d", &database, hold, "u-kept", "--reason", "a case in court", "--apply"]);
+                assert_eq!(code, Some(0), "{words}");
+                let (code, found, words) = run(folder.path(), &["-d", &database, "findings", "--kind", "overdue"]);
+                assert_eq!((code, found["findings"].as_array().map(Vec::len)), (Some(0), Some(due)), "{words}");
+            }
             let figures = folder.path().join("figures.prom");
             let arguments =
                 ["-d", &database, "jobs", "run", "--until-idle", "--metrics", figures.to_str().expect("a path")];
@@ -1602,6 +1687,31 @@ fn due_work_is_done_without_a_console_and_figures_are_written() {
             run(folder.path(), &arguments);
             let text = std::fs::read_to_string(&figures).expect("figures");
             assert!(text.contains(&figure(&world, "trail_ok", "", "0")), "{text}");
+        }
+    });
+}
+
+#[test]
+fn a_job_that_cannot_be_made_keeps_no_other_work_from_being_done() {
+    block_on(async {
+        for world in [Some(small().await), native_on_postgres().await].into_iter().flatten() {
+            let folder = tempfile::tempdir().expect("a folder");
+            let database = address(&world);
+            let (code, _, words) = run(folder.path(), &["-d", &database, "backfill", "links", "--apply"]);
+            assert_eq!(code, Some(0), "{words}");
+            for sql in [
+                "UPDATE memory_jobs SET name = 'embeddings', state = 'queued', ended_at = NULL, owner = NULL",
+                "INSERT INTO memories (id, kind, text, created_at) VALUES \
+                 ('m-old', 'fact', 'a', '2001-01-01T00:00:00.000000Z')",
+            ] {
+                meddle(&world, sql).await;
+            }
+            let rules = "share = 1.0\n[[rule]]\nentity = \"memory\"\nolder_than = \"9000d\"\n";
+            std::fs::write(folder.path().join("retention.toml"), rules).expect("rules");
+            let (code, shown, words) = run(folder.path(), &["-d", &database, "jobs", "run", "--until-idle"]);
+            assert_eq!((code, shown["retention"].as_array().map(Vec::len)), (Some(6), Some(1)), "{words}");
+            assert!(shown["problems"][0].as_str().is_some_and(|why| why.starts_with("job embeddings: ")), "{shown:#}");
+            assert_eq!(row(&world, Entity::Memory, "m-old").await, None);
         }
     });
 }

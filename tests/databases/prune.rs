@@ -710,6 +710,36 @@ fn a_case_is_held_back_and_let_go_again() {
     });
 }
 
+#[test]
+fn an_undo_describes_some_of_the_rows_that_have_changed_and_counts_the_others() {
+    on_both(async |world| {
+        let store = &world.store;
+        let cases: Vec<String> = (0..30).map(|n| format!("many-{n}")).collect();
+        let row = |id: &String| format!("('{id}', 'many', 'ann', 'bot', '2024-01-01T00:00:00Z')");
+        let rows: Vec<String> = cases.iter().map(row).collect();
+        run(
+            &world,
+            &format!(
+                "INSERT INTO agent_memory_profiles (id, user_id, agent_id, window_size) VALUES ('many', 'ann', 'bot-2', 99); \
+                 INSERT INTO agent_memory_cases (id, profile_id, user_id, agent_id, created_at) VALUES {}",
+                rows.join(", ")
+            ),
+        )
+        .await;
+        let mut entries = Vec::new();
+        for held in [true, false] {
+            let plan = quarantine::hold(store, &cases, held).await.expect("a plan");
+            let receipt = change::apply(store, &plan, &author()).await.expect("applied");
+            entries.push(receipt.audit_seq.expect("an entry"));
+        }
+        let refused = undo::undo(store, entries[0]).await;
+        let Err(ChangeError::Conflict { rows, .. }) = refused else { panic!("{refused:?}") };
+        let by = format!("; changed by entry {}", entries[1]);
+        assert!(rows.len() == 21 && rows[..20].iter().all(|row| row.ends_with(&by)), "{rows:#?}");
+        assert_eq!(rows[20], "10 more rows have changed since");
+    });
+}
+
 /// Rows that depend on cases over two levels: what the second level does is said by its keys.
 const LEVELS: &str = "CREATE TABLE votes (id INTEGER PRIMARY KEY, of TEXT NOT NULL REFERENCES agent_memory_cases (id)); \
      CREATE TABLE remarks (id INTEGER PRIMARY KEY, vote INTEGER NOT NULL REFERENCES votes (id)); \

@@ -501,9 +501,20 @@ fn a_handle_that_only_texts_hold_is_said_to_be_there() {
     block_on(async {
         for world in [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await].into_iter().flatten() {
             world.run("UPDATE chat_sessions SET title = 'ask zoe@elsewhere.example' WHERE user_id = 'user-ben'").await;
-            let refused = world.purge("zoe@elsewhere.example", &everything()).await;
+            let refused = world.purge("zoe@elsewhere.example", &PurgeOptions::default()).await;
             let Err(ChangeError::NotFound(words)) = refused else { panic!("{refused:?}") };
             assert!(words.contains("texts contain it: chat_sessions.title (") && words.contains("--alias"), "{words}");
+            // Somebody who owns nothing is removed from what others say, if that is decided.
+            let purged = world.purge("zoe@elsewhere.example", &everything()).await;
+            let (plan, receipt) = purged.unwrap_or_else(|error| panic!("{error}"));
+            assert!(
+                plan["disclosures"].to_string().contains("no row belongs to anybody known by that name"),
+                "{plan:#}"
+            );
+            assert_eq!(plan["counts"], receipt["counts"]);
+            assert!(!receipt["counts"].to_string().contains("delete"), "{receipt:#}");
+            let titles = world.texts("SELECT title FROM chat_sessions WHERE user_id = 'user-ben'").await;
+            assert!(!titles.is_empty() && titles.iter().all(|title| title == "ask [erased]"), "{titles:?}");
         }
     });
 }

@@ -218,7 +218,14 @@ fn a_restored_copy_is_told_from_the_trail_that_was_there_until_it_is_accepted() 
         }
         without_journals(&database);
         assert_eq!(code(&["audit", "verify"]), Some(7), "{restored}");
-        assert_eq!(code(&["audit", "accept", "--reason", "restored from a backup"]), Some(0));
+        // While another writes for long, nothing is accepted without an entry.
+        let other = rusqlite::Connection::open(&path).expect("the database");
+        other.execute_batch("BEGIN IMMEDIATE").expect("a lock");
+        assert_eq!(code(&["audit", "accept", "--reason", "restored from a backup"]), Some(1), "{restored}");
+        assert_eq!(code(&["audit", "verify"]), Some(7), "{restored}");
+        drop(other);
+        let accepted = json_of(&on(&["audit", "accept", "--reason", "restored from a backup"]));
+        assert!(accepted["audit_seq"].is_number(), "{accepted}");
         assert_eq!(code(&["audit", "verify"]), Some(0), "{restored}");
     }
     // What is cut after that is seen again.

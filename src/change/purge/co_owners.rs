@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashSet};
 use super::graph::{Graph, names_owner, within};
 use super::owners::called_after_people;
 use super::plan::PurgePlan;
-use super::planned_owners::{PlannedOwners, names_another, others_within};
+use super::planned_owners::{PlannedOwners, others, others_within};
+use super::subject::PurgeSubject;
 use super::taken::{TakenRows, listed, ranges};
 use crate::change::ChangeError;
 use crate::layout::erase::{BoundRule, EraseAction, TableKey};
@@ -41,7 +42,7 @@ pub async fn disclose(snapshot: &mut Snapshot<'_>, plan: &mut PurgePlan, graph: 
             continue;
         }
         let mut there = DigestSet::new(graph.pages());
-        let subject = (&*plan.subject.ids, &held);
+        let subject = (&plan.subject, &held);
         let rows = if names_one && called.is_empty() && taken.are_named() {
             0
         } else {
@@ -159,7 +160,7 @@ async fn carried(
         let owners: Vec<&BoundRule> = graph.owner_rules(table).collect();
         let called = if held.is_empty() { Vec::new() } else { called_after_people(snapshot.store, table) };
         let columns: Vec<String> = owners.iter().map(|rule| &rule.column).chain(&called).cloned().collect();
-        let (mut rows, mut others) = (0, OtherOwners::new(&owners, &plan.subject.ids, held));
+        let (mut rows, mut others) = (0, OtherOwners::new(&owners, &plan.subject, held));
         let look = |row: &[FetchedValue]| {
             rows += 1;
             others.look(row);
@@ -215,7 +216,7 @@ async fn of_others(
     snapshot: &mut Snapshot<'_>,
     (table, taken): (&TableName, &TakenRows),
     (owners, called): (&[&BoundRule], &[String]),
-    (subject, held): (&[String], &HashSet<String>),
+    (subject, held): (&PurgeSubject, &HashSet<String>),
     there: &mut DigestSet,
 ) -> Result<usize, ChangeError> {
     let named = owners.iter().map(|rule| &rule.column).chain(called);
@@ -238,27 +239,31 @@ async fn of_others(
 /// Owners that deleted rows name besides the person.
 struct OtherOwners<'a> {
     owners: &'a [&'a BoundRule],
-    subject: &'a [String],
+    subject: &'a PurgeSubject,
+    /// Everything that the person is called.
+    handles: HashSet<&'a str>,
     held: &'a HashSet<String>,
     rows: usize,
     kept: Option<String>,
 }
 
 impl<'a> OtherOwners<'a> {
-    fn new(owners: &'a [&'a BoundRule], subject: &'a [String], held: &'a HashSet<String>) -> Self {
-        OtherOwners { owners, subject, held, rows: 0, kept: None }
+    fn new(owners: &'a [&'a BoundRule], subject: &'a PurgeSubject, held: &'a HashSet<String>) -> Self {
+        let handles = subject.handles.iter().map(|handle| &*handle.value).collect();
+        OtherOwners { owners, subject, handles, held, rows: 0, kept: None }
     }
 
-    /// Examines the owner columns of a row, then the columns named after people. Returns whether the row names someone
-    /// else.
+    /// Examines the owner columns of a row, then the columns named after people. Returns whether the row names an owner
+    /// by an id that is not the person's. A row that calls the person by another handle is not counted.
     fn look(&mut self, row: &[FetchedValue]) -> bool {
         let (owners, called) = row.split_at(self.owners.len().min(row.len()));
-        let named = self.owners.iter().zip(owners).flat_map(|(rule, raw)| others_within(raw, rule, self.subject));
+        let ids = &self.subject.ids;
+        let named = self.owners.iter().zip(owners).flat_map(|(rule, raw)| others_within(raw, rule, ids));
         let mut people = named.chain(called.iter().filter_map(as_text));
         self.kept = self.kept.take().or_else(|| people.find(|person| self.held.contains(person)));
-        let is_others = names_another(self.owners.iter().copied(), owners, self.subject);
-        self.rows += usize::from(is_others);
-        is_others
+        let owners = others(self.owners.iter().copied(), owners, ids).collect::<Vec<_>>();
+        self.rows += usize::from(owners.iter().any(|owner| !self.handles.contains(&**owner)));
+        !owners.is_empty()
     }
 
     /// Returns the number of rows that name someone else.

@@ -196,6 +196,9 @@ pub struct KeptSession {
     pub effects: Vec<String>,
     /// Data that stays according to the plan. It is shown, but does not affect the final status.
     pub particular: Vec<String>,
+    /// Messages about rows that stay because other people have a share in them.
+    #[serde(default)]
+    pub shared: Vec<String>,
     /// Hashes, left in place, of texts that lose words.
     pub old_hashes: Vec<String>,
     /// Vectors, left in place, of texts that lose words.

@@ -9,7 +9,7 @@ use super::mention::Mentions;
 use super::owners::known_tables;
 use super::plan::PurgePlan;
 use super::scan_findings::{PlaceTally, ScanFindings};
-use super::subject::OTHERS_TOO;
+use super::shared;
 use super::taken::ranges;
 use super::unowned;
 use crate::change::ChangeError;
@@ -186,7 +186,7 @@ pub async fn disclosures(
     plan.notes.extend(plan.subject.untold());
     for handle in plan.subject.searched() {
         if let Some(why) = &handle.common {
-            let place = if why == OTHERS_TOO {
+            let place = if handle.is_shared() {
                 "is a possible mention wherever it occurs"
             } else {
                 "is certain only in columns that name people; in a text it is a possible mention"
@@ -223,6 +223,9 @@ pub async fn disclosures(
     for view in &graph.relations.copies {
         plan.particular.push(format!("the materialised view {} keeps copies until it is refreshed", view.title()));
     }
+    let of_several = shared::told(snapshot, graph, &plan.subject.ids).await?;
+    plan.shared = of_several.into_iter().map(|(_, words)| words).collect();
+    plan.particular.extend(plan.shared.iter().cloned());
     unowned::disclose(snapshot, plan, graph).await
 }
 

@@ -13,6 +13,7 @@ use super::disclose;
 use super::graph::Graph;
 use super::plan::PurgeOptions;
 use super::sealed::{SealedReader, SealedWriter};
+use super::shared;
 use super::subject;
 use crate::change::plan::{canonical, digest_of};
 use crate::change::suppress::Key;
@@ -64,7 +65,9 @@ pub async fn bundle(
         found => found?,
     };
     graph.close(&mut snapshot, &subject.ids).await?;
-    let left_out = left_out(&snapshot, &graph);
+    let mut left_out = left_out(&snapshot, &graph);
+    let of_several = shared::told(&mut snapshot, &graph, &subject.ids).await?;
+    left_out.extend(of_several.into_iter().map(|(table, words)| entry(&table.title(), false, &words)));
     let mut folder = match &sink {
         Sink::Folder(folder) => Some(BundleFolder::begin(folder)?),
         Sink::Stream(_) => None,
@@ -170,15 +173,20 @@ fn left_out(snapshot: &Snapshot<'_>, graph: &Graph) -> Vec<Value> {
     let relations = &graph.relations;
     let may_hold = |(table, _): &&(TableName, &str)| disclose::may_be_personal(snapshot, table);
     let unread = relations.unread.iter().chain(&relations.elsewhere).filter(may_hold);
-    let unread = unread.map(|(table, reason)| json!({ "table": table.title(), "unread": true, "reason": reason }));
+    let unread = unread.map(|(table, reason)| entry(&table.title(), true, reason));
     let goes: Vec<String> =
         graph.tables.iter().filter(|(_, taken)| !taken.is_empty()).map(|(t, _)| t.title()).collect();
     let strange = disclose::strangers(snapshot, graph).into_iter().filter(|(table, _)| !goes.contains(table));
     let strange = strange.map(|(table, columns)| {
         let reason = format!("it is outside the layout and looks personal ({columns}): check it yourself");
-        json!({ "table": table, "unread": false, "reason": reason })
+        entry(&table, false, &reason)
     });
     unread.chain(strange).collect()
+}
+
+/// An entry of what a bundle leaves out.
+fn entry(table: &str, is_unread: bool, reason: &str) -> Value {
+    json!({ "table": table, "unread": is_unread, "reason": reason })
 }
 
 fn failed(error: &io::Error) -> ChangeError {

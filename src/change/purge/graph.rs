@@ -264,7 +264,7 @@ impl Graph {
     }
 
     /// Number of rows to delete in the table that a rule leads from.
-    fn leading(&self, rule: &BoundRule) -> usize {
+    pub(super) fn leading(&self, rule: &BoundRule) -> usize {
         rule.of.as_ref().and_then(|of| self.taken(&TableName::of(of))).map_or(0, TakenRows::len)
     }
 
@@ -339,6 +339,24 @@ impl Graph {
         let mut done: HashMap<usize, usize> = HashMap::new();
         self.owned.clear();
         loop {
+            self.follow_all(snapshot, &rules, subject, &mut done).await?;
+            if !self.leave_out(snapshot).await? {
+                return self.check();
+            }
+            // A condition that did not hold before may hold now.
+            done.retain(|i, _| rules[*i].when.is_none());
+        }
+    }
+
+    /// Follows some rules to a fixed point. `done` holds for each rule by index from how many rows it was followed.
+    pub(super) async fn follow_all(
+        &mut self,
+        snapshot: &mut Snapshot<'_>,
+        rules: &[BoundRule],
+        subject: &[String],
+        done: &mut HashMap<usize, usize>,
+    ) -> Result<(), ChangeError> {
+        loop {
             let mut grown = false;
             for (i, rule) in rules.iter().enumerate() {
                 if rule.of.is_none() && done.contains_key(&i) || self.is_full() {
@@ -347,15 +365,18 @@ impl Graph {
                 let from = done.insert(i, self.leading(rule)).unwrap_or(0);
                 grown |= self.follow(snapshot, rule, subject, from).await?;
             }
-            if grown {
-                continue;
+            if !grown {
+                return Ok(());
             }
-            if !self.leave_out(snapshot).await? {
-                return self.check();
-            }
-            // A condition that did not hold before may hold now.
-            done.retain(|i, _| rules[*i].when.is_none());
         }
+    }
+
+    /// A graph with these rules and without rows.
+    pub(super) fn emptied(&self) -> Graph {
+        let (rules, relations, ids) = (self.rules.clone(), self.relations.clone(), self.ids.clone());
+        let (tables, owned, owning) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        let (pages, most, own, sparing) = (room(), self.most, None, self.sparing.clone());
+        Graph { tables, rules, relations, ids, owned, owning, pages, most, own, sparing }
     }
 
     /// Evaluates conditions as if rows deleted for their contents, and their dependents, did not exist. Returns whether
@@ -379,11 +400,7 @@ impl Graph {
     /// # Errors
     /// As [`Graph::close`].
     pub async fn take_late(&mut self, snapshot: &mut Snapshot<'_>, gone: &[GoingRows]) -> Result<Graph, ChangeError> {
-        let (rules, relations, ids) = (self.rules.clone(), self.relations.clone(), self.ids.clone());
-        let (tables, owned, owning, sparing) =
-            (BTreeMap::new(), BTreeMap::new(), BTreeSet::new(), self.sparing.clone());
-        let (pages, most, own) = (room(), self.most, None);
-        let mut led = Graph { tables, rules, relations, ids, owned, owning, pages, most, own, sparing };
+        let mut led = self.emptied();
         for rows in gone.iter().filter(|rows| !is_numbered(&rows.by)) {
             let taken = led.table(&rows.table);
             let (same, columns) = (taken.key == rows.by, taken.columns.len());
@@ -478,7 +495,7 @@ impl Graph {
     }
 
     /// Adds the rows that a rule finds from the rows to delete, from number `from` on. Returns whether any were added.
-    async fn follow(
+    pub(super) async fn follow(
         &mut self,
         snapshot: &mut Snapshot<'_>,
         rule: &BoundRule,

@@ -46,6 +46,7 @@ mod scan_findings;
 pub(in crate::change) mod scrub;
 mod sealed;
 mod search;
+mod shared;
 mod shown;
 pub mod subject;
 mod taken;

@@ -165,6 +165,8 @@ pub struct PurgePlan {
     pub effects: Vec<String>,
     /// Data that remains or cannot be determined; this lowers the resulting status.
     pub particular: Vec<String>,
+    /// Those of `particular` about rows that stay because other people have a share in them.
+    pub shared: Vec<String>,
     /// Facts to know that do not lower the resulting status.
     pub notes: Vec<String>,
     /// Tables outside the layout that do not name the person, with their columns that look personal.

@@ -116,8 +116,18 @@ pub fn names_another<'r>(
     owners: &[FetchedValue],
     subject: &[String],
 ) -> bool {
+    others(rules, owners, subject).next().is_some()
+}
+
+/// The owners that a row names besides the person. Owners that only the database can read out of a value are left out.
+pub fn others<'r>(
+    rules: impl Iterator<Item = &'r BoundRule>,
+    owners: &[FetchedValue],
+    subject: &[String],
+) -> impl Iterator<Item = String> {
     let is_read = |rule: &BoundRule| rule.owner.as_ref().is_none_or(|owner| owner.is_read);
-    rules.zip(owners).any(|(rule, raw)| is_read(rule) && others_within(raw, rule, subject).next().is_some())
+    let read = rules.zip(owners).filter(move |(rule, _)| is_read(rule));
+    read.flat_map(move |(rule, raw)| others_within(raw, rule, subject))
 }
 
 /// The owners that a rule finds in a value, without the person.

@@ -47,6 +47,9 @@ use crate::store::{Store, StoreError};
 pub(super) const UNOWNED: &str = "a palace does not say whom its drawers are about, so nothing can be erased there, \
      only searched: erase what is found with the tool that wrote it";
 
+/// Note on an erasure from texts alone.
+const TALKED_ABOUT: &str = "no row belongs to anybody known by that name: only what texts say is changed";
+
 /// Plans an erasure, and checks that every decision about a mention can be carried out.
 ///
 /// # Errors
@@ -77,8 +80,8 @@ pub async fn plan_any(
     progress: &(dyn Fn(&str, u64) + Sync),
 ) -> Result<PurgePlan, ChangeError> {
     match look_for(store, given, options, kept, progress).await? {
-        LookedFor::Found(plan) => Ok(*plan),
-        LookedFor::Unknown { words, named } => {
+        LookedFor::Found(plan) | LookedFor::Unknown { decided: Some(plan), .. } => Ok(*plan),
+        LookedFor::Unknown { words, named, .. } => {
             let texts = named.map_or(String::new(), |named| format!("; {}", named.words));
             Err(ChangeError::NotFound(words + &texts))
         }
@@ -95,6 +98,8 @@ pub enum LookedFor {
         words: String,
         /// Texts that contain the handle anyway.
         named: Option<NamedInTexts>,
+        /// The erasure from these texts alone, if a decision about them was requested.
+        decided: Option<Box<PurgePlan>>,
     },
 }
 
@@ -113,8 +118,10 @@ impl NamedInTexts {
         }
         let places: Vec<String> = plan.mentioned.iter().map(|(place, values)| format!("{place} ({values})")).collect();
         let places = places.join(", ");
-        let words =
-            format!("texts contain it: {places}. Give the person's id, and this as an --alias, to remove it from them");
+        let words = format!(
+            "texts contain it: {places}. Give the person's id, and this as an --alias, to remove it from them, or \
+                     decide about them with --mentions if the person owns no rows"
+        );
         let tally = PlaceTally::all(plan.tally.values());
         Some(NamedInTexts { words, asked: tally.done + tally.undone > 0 })
     }
@@ -139,7 +146,7 @@ pub async fn look_for(
         let mut plan = rest(&mut snapshot, subject, options, (&[], kept), progress).await?;
         if plan.mentioned.is_empty() {
             let words = format!("nothing in {} names `{given}`", store.location());
-            return Ok(LookedFor::Unknown { words, named: None });
+            return Ok(LookedFor::Unknown { words, named: None, decided: None });
         }
         plan.is_unowned = true;
         plan.particular.insert(0, reason);
@@ -148,7 +155,7 @@ pub async fn look_for(
     let subject = match subject::resolve(&mut snapshot, given, &options.aliases).await {
         Err(ChangeError::NotFound(words)) => {
             let words = words + &erased_before(store, given).await?;
-            let subject = subject::by_words(given, &options.aliases)?;
+            let subject = subject::talked_about(&mut snapshot, given, &options.aliases).await?;
             let mut plan = rest(&mut snapshot, subject, options, (&[], kept), progress).await?;
             // Palaces have no ids of people: without a companion, the general note about drawers applies.
             if store.companion().is_some() && !plan.mentioned.is_empty() {
@@ -160,7 +167,13 @@ pub async fn look_for(
             if !options.carried.is_empty() && !plan.deletes.is_empty() {
                 return Ok(LookedFor::Found(Box::new(plan)));
             }
-            return Ok(LookedFor::Unknown { words, named: NamedInTexts::of(&plan) });
+            let named = NamedInTexts::of(&plan);
+            let is_asked = named.as_ref().is_some_and(|named| named.asked);
+            // What is left of a person whose erasure is not finished belongs to that erasure.
+            let is_begun = erased_as(store, given).await?.is_some_and(|session| session.is_open());
+            plan.notes.insert(0, TALKED_ABOUT.to_owned());
+            let decided = (is_asked && !is_begun).then(|| Box::new(plan));
+            return Ok(LookedFor::Unknown { words, named, decided });
         }
         found => found?,
     };
@@ -546,6 +559,7 @@ async fn finished(
         ids,
         effects: Vec::new(),
         particular: Vec::new(),
+        shared: Vec::new(),
         notes: Vec::new(),
         silent: BTreeMap::new(),
         hops: hops(graph),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::desk::{Desk, KeptSession};
 use super::receipt::{ByteHits, ControlFound, FileHits, IndexHits, PurgeVerification, ValueHits};
 use super::remains;
-use super::subject::{OTHERS_TOO, PersonHandle};
+use super::subject::PersonHandle;
 use super::traces::{self, TraceSearch, TraceWatch};
 use super::vectors;
 use super::verdict::{PurgeStatus, Remain, RemainKind};
@@ -212,7 +212,7 @@ pub async fn after(store: &Store, desk: &Desk<'_>, kept: &mut KeptSession) -> Re
 /// Queries search indexes. Returns whether there are any.
 async fn asked(store: &Store, kept: &KeptSession, proof: &mut Proof) -> Result<bool, ChangeError> {
     // An index also returns other people's rows.
-    let own = telling(kept).filter(|handle| handle.common.as_deref() != Some(OTHERS_TOO));
+    let own = telling(kept).filter(|handle| !handle.is_shared());
     let handles: Vec<String> = own.map(|handle| handle.value.clone()).collect();
     let indexes = store.proof().search_indexes(&handles).await?;
     for index in &indexes {

@@ -2,7 +2,8 @@
 //! occurrence in a text does not certainly mean the person.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
 
@@ -15,9 +16,10 @@ use super::subject::PersonHandle;
 use super::taken::TakenRows;
 use crate::change::ChangeError;
 use crate::memory::agreeing;
+use crate::memory::digest::wide_digest;
 use crate::memory::mention::{HandleShape, MentionFinder, MentionText, SoughtHandle, is_plain};
 use crate::store::container::{self, Leaf, LeafKind, Limits};
-use crate::store::fetched::{FetchedValue, RawRow};
+use crate::store::fetched::{FetchedValue, RawRow, as_text};
 use crate::store::snapshot::{Snapshot, WantedRows};
 
 /// Length, in characters, up to which a word or number is never distinctive, however rare it is here.
@@ -29,6 +31,10 @@ const TELLING_DIGITS: usize = 10;
 /// Values of a column not about people that equal an id, from which it is one of a few fixed words: at least 3, and at
 /// least 1 in 20.
 const FIXED: (u64, u64) = (3, 20);
+/// Values of a column below which it cannot tell that its words are fixed.
+const TELLING_VALUES: u64 = 20;
+/// Most different values of a column of fixed words, and how often each occurs there at least, on average.
+const FIXED_WORDS: (usize, u64) = (12, 3);
 /// The same for documents, in which people may be tags.
 const FIXED_WITHIN: (u64, u64) = (3, 4);
 /// Documents of a column with such a key, from which it is one of their fields: at least 3, and more than half.
@@ -177,6 +183,7 @@ async fn counted(
         let going: Vec<&TakenRows> = graph.taken_through(table).collect();
         let zeros = || columns.iter().map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
         let (documents, held) = (zeros(), zeros());
+        let words: Vec<ColumnWords> = columns.iter().map(|_| ColumnWords::default()).collect();
         let look = |row: &RawRow| {
             let (key, values) = row.split_at(key.len());
             if going.iter().any(|taken| taken.has(key)) {
@@ -188,6 +195,7 @@ async fn counted(
                     continue;
                 }
                 held[column].fetch_add(u64::from(!matches!(raw, FetchedValue::Null)), Ordering::Relaxed);
+                words[column].add(raw);
                 if count(finder, raw, *about, column, &mut seen) {
                     documents[column].fetch_add(1, Ordering::Relaxed);
                 }
@@ -215,7 +223,8 @@ async fn counted(
         for ((handle, column, within), times) in wholes {
             let (least, share) = if within { FIXED_WITHIN } else { FIXED };
             let all = held[column].load(Ordering::Relaxed);
-            if times >= least && times > all / share {
+            let is_told = all >= TELLING_VALUES && (within || words[column].are_fixed(all));
+            if is_told && times >= least && times > all / share {
                 counts[handle].fixed =
                     Some(format!("{times} of {all} values in {} hold this word alone", place(column)));
             }
@@ -229,6 +238,31 @@ async fn counted(
         }
     }
     Ok((counts, texts.into_inner()))
+}
+
+/// The different values of a column, until they are too many to be fixed words.
+#[derive(Debug, Default)]
+struct ColumnWords {
+    too_many: AtomicBool,
+    words: Mutex<HashSet<[u64; 2]>>,
+}
+
+impl ColumnWords {
+    fn add(&self, raw: &FetchedValue) {
+        if self.too_many.load(Ordering::Relaxed) || matches!(raw, FetchedValue::Null) {
+            return;
+        }
+        let Some(text) = as_text(raw) else { return self.too_many.store(true, Ordering::Relaxed) };
+        let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.insert(wide_digest(&text));
+        self.too_many.store(words.len() > FIXED_WORDS.0, Ordering::Relaxed);
+    }
+
+    /// Whether so many values are a few words only.
+    fn are_fixed(&self, values: u64) -> bool {
+        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner).len() as u64;
+        !self.too_many.load(Ordering::Relaxed) && words * FIXED_WORDS.1 <= values
+    }
 }
 
 /// Ways in which a handle occurs in a text outside the person's rows.

@@ -162,6 +162,7 @@ fn judged(found: &ScanFindings, kept: &KeptSession, known: &[String], copies: &[
     for object in &found.structure {
         all.push(none(RemainKind::Structure, format!("{object}; the database's structure is not changed")));
     }
+    all.extend(kept.shared.iter().map(|words| none(RemainKind::Shared, words.clone())));
     all.extend(kept.old_hashes.iter().map(|words| none(RemainKind::OldHash, words.clone())));
     all.extend(kept.old_vectors.iter().map(|words| none(RemainKind::OldVector, words.clone())));
     let opaque = found.unread_words().chain(kept.subject.not_looked_for());

@@ -1,6 +1,7 @@
 //! A whole erasure: plan, session, batches, physical pass, verification, receipt; and resuming one that stopped.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::iter;
 use std::slice;
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,7 +22,7 @@ use super::receipt::{AccountFate, PurgeReceipt, Redecision};
 use super::receipt_names::TellingNames;
 use super::remains;
 use super::search::KeptSearch;
-use super::subject;
+use super::subject::{self, PersonHandle, is_many};
 use super::taken::{GoingRows, room};
 use super::verdict::{self, PurgeStatus};
 use crate::change::anchor::AnchorSpot;
@@ -30,6 +31,7 @@ use crate::change::plan::{Counts, digest_of};
 use crate::change::suppress::hmac;
 use crate::change::{Author, ChangeError, apply, audit, new_id, now};
 use crate::ground::unfinished::UnfinishedChange;
+use crate::memory::mention::binary_forms;
 use crate::memory::{agreeing, json};
 use crate::store::Store;
 use crate::store::erasing::PurgeSession;
@@ -511,6 +513,7 @@ async fn prepare(
         pseudonym: batches::pseudonym(),
         effects: plan.effects.clone(),
         particular: plan.particular.clone(),
+        shared: plan.shared.clone(),
         old_hashes: plan.old.hashes.clone(),
         old_vectors: plan.old.vectors.clone(),
         left: plan.tally.iter().map(|(place, tally)| (place.clone(), tally.left_together())).collect(),
@@ -797,9 +800,12 @@ fn receipt(desk: &Desk<'_>, kept: &KeptSession, counts: &Counts, proof: &Proof, 
     let silent = kept.silent.iter().filter(|(table, _)| still(table)).map(told_silent);
     disclosures.extend(kept.notes.iter().cloned().chain(silent).chain(proof.notes.iter().cloned()));
     disclosures.extend(STANDING.iter().map(|words| format!("{words} (as of {})", &now()[..10])));
-    let mut handles_hmac: Vec<String> =
-        kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h)).map(|h| hmac(&desk.key, &h.value)).collect();
+    let alone = kept.subject.handles.iter().filter(|h| kept.subject.is_alone(h));
+    let forms = |h: &PersonHandle| if is_many(&h.kind) { Vec::new() } else { binary_forms(&h.value) };
+    let spelled = alone.flat_map(|h| iter::once(h.value.clone()).chain(forms(h)));
+    let mut handles_hmac: Vec<String> = spelled.map(|word| hmac(&desk.key, &word)).collect();
     handles_hmac.sort_unstable();
+    handles_hmac.dedup();
     let moved = "other processes wrote or changed rows in the meantime: the result differs from the plan";
     let has_moved = *counts != kept.planned && status != PurgeStatus::Incomplete;
     let mut receipt = PurgeReceipt {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::column_words::{looks_personal, place_of};
 use super::effects::{KeptRows, is_required};
 use super::keys::{self, Keys};
+use super::matcher::may_be_field;
 use super::place::{TablePlace, TableTexts};
 use super::row_ids::ID_LENGTH;
 use super::scan_findings::ScanFindings;
@@ -15,7 +16,7 @@ use super::search::{FoundPlaces, PersonSearch};
 use super::subject::PersonHandle;
 use crate::change::ChangeError;
 use crate::layout::Engine;
-use crate::memory::mention::{MANY_DIGITS, MentionText};
+use crate::memory::mention::{MANY_DIGITS, MentionText, is_plain};
 use crate::memory::name_words::is_word_in;
 use crate::memory::packed::pages::PageStore;
 use crate::store::fetched::{FetchedValue, RawRow, as_text};
@@ -280,6 +281,12 @@ pub(super) fn is_named_in(text: &str, handle: &str) -> bool {
     if handle.len() >= ID_LENGTH { text.contains(handle) } else { is_word_in(text, handle, char::is_alphanumeric) }
 }
 
+/// Whether a handle in the structure means the person or may do so: it is not common, or like no word and no name of a
+/// column.
+fn tells_in_structure(handle: &PersonHandle) -> bool {
+    handle.common.is_none() || !handle.is_shared() && !is_plain(&handle.value) && !may_be_field(&handle.value)
+}
+
 /// Descriptions, without the name, of structure parts that name the person. Names are often part of a longer word
 /// there, so a distinctive handle also counts within one.
 async fn structure(snapshot: &mut Snapshot<'_>, search: &PersonSearch<'_>) -> Result<Vec<String>, ChangeError> {
@@ -290,7 +297,7 @@ async fn structure(snapshot: &mut Snapshot<'_>, search: &PersonSearch<'_>) -> Re
         texts.iter().map(|texts| [0, 1, 2].map(|n| search.matcher.names(&texts[n]))).collect();
     let small: Vec<[String; 3]> = texts.iter().map(|texts| [0, 1, 2].map(|n| texts[n].to_lowercase())).collect();
     // One handle at a time: there may be very many.
-    let words = search.handles.iter().filter(|h| h.common.is_none()).map(|h| h.value.to_lowercase());
+    let words = search.handles.iter().filter(|h| tells_in_structure(h)).map(|h| h.value.to_lowercase());
     for word in words {
         for (is_named, text) in names.as_flattened_mut().iter_mut().zip(small.as_flattened()) {
             *is_named |= is_named_in(text, &word);

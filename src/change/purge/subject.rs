@@ -13,7 +13,7 @@ use crate::change::ChangeError;
 use crate::layout::erase::{BoundRule, BoundValue, EraseAction};
 use crate::memory::digest::wide_digest;
 use crate::memory::json;
-use crate::memory::mention::folded;
+use crate::memory::mention::{binary_forms, folded, is_plain};
 use crate::memory::name_words::is_word_in;
 use crate::memory::nearest::nearest;
 use crate::memory::{agreeing, thousands};
@@ -31,7 +31,7 @@ const LONGEST: usize = 1_000;
 /// Most handles compared for near matches.
 const NEAR: usize = 5_000;
 /// Reason why it is uncertain whom a handle means.
-pub(super) const OTHERS_TOO: &str = "other people have it too";
+const OTHERS_TOO: &str = "other people have it too";
 /// Reason why texts are not searched for a handle.
 const TOO_SHORT: &str = "too short to tell";
 /// Most near matches shown.
@@ -94,6 +94,13 @@ pub struct PersonHandle {
     /// Reason why the handle in a text may not mean the person: it is a number, a common word, or too short. `None` if
     /// it is certain.
     pub common: Option<String>,
+}
+
+impl PersonHandle {
+    /// Whether other people have the handle too: no text in which it occurs is certain to mean the person.
+    pub fn is_shared(&self) -> bool {
+        self.common.as_deref() == Some(OTHERS_TOO)
+    }
 }
 
 /// A person.
@@ -162,7 +169,16 @@ impl PurgeSubject {
              are known contain} one of the person: {it is|they are} left wherever {it occurs|they occur}; if one is the \
              person's, erase that too";
         let containing = Some(self.containing()).filter(|count| *count > 0).map(|others| agreeing(others, words));
-        too_many.chain(usual).chain(respelled).chain(containing).chain(self.unsearched(|kind| !is_many(kind)))
+        let unsearched = self.unsearched(|kind| !is_many(kind));
+        too_many.chain(usual).chain(respelled).chain(containing).chain(self.fixed_words()).chain(unsearched)
+    }
+
+    /// Sentences about handles that are like no word by their form, and are fixed words in this database.
+    fn fixed_words(&self) -> impl Iterator<Item = String> {
+        let fixed = self.searched().filter(|h| !is_many(&h.kind) && !is_plain(&h.value));
+        fixed.filter_map(|h| h.common.as_ref().filter(|why| *why != OTHERS_TOO).map(|why| (h, why))).map(|(h, why)| {
+            format!("a handle of the kind {} is a common word here, and a possible mention in texts: {why}", h.kind)
+        })
     }
 
     /// Number of [`Self::others`] that contain a handle of the person as whole words.
@@ -292,10 +308,34 @@ pub async fn resolve(
     let mut known = KnownHandles::default();
     let led_to = ids_of_aliases(snapshot, aliases, &mut ids).await?;
     add_owner_of_address(snapshot, given, &mut ids).await?;
-    let mut spellings = add_spellings(snapshot, &mut ids).await?;
+    let spellings = add_spellings(snapshot, &mut ids).await?;
     ids.iter().for_each(|id| known.add("id", id.clone(), "owner"));
     led_to.iter().for_each(|alias| known.add(kind_of("alias", alias), (*alias).to_owned(), "given"));
     known.add(kind_of("alias", given), given.to_owned(), "given");
+    described(snapshot, given, (ids, known), spellings).await
+}
+
+/// Describes somebody who owns no rows, and whom texts may name, by a handle and aliases.
+///
+/// # Errors
+/// [`ChangeError::Usage`] for a text that cannot identify one person.
+pub async fn talked_about(
+    snapshot: &mut Snapshot<'_>,
+    given: &str,
+    aliases: &[String],
+) -> Result<PurgeSubject, ChangeError> {
+    let known = KnownHandles::of_words(given, aliases)?;
+    let given = given.trim();
+    described(snapshot, given, (vec![given.to_owned()], known), 0).await
+}
+
+/// Adds to the known ids and handles of a person what the database lists of them, and the handles of others that are alike.
+async fn described(
+    snapshot: &mut Snapshot<'_>,
+    given: &str,
+    (mut ids, mut known): (Vec<String>, KnownHandles),
+    mut spellings: usize,
+) -> Result<PurgeSubject, ChangeError> {
     let mut shared = add_known(snapshot, &ids, &mut known).await?;
     let addresses = known.handles.iter().filter(|h| is_address(&h.kind) && !shared.contains(&h.value));
     let addresses: Vec<String> = addresses.map(|handle| handle.value.clone()).collect();
@@ -449,12 +489,7 @@ pub fn refuse_long(subject: &PurgeSubject) -> Result<(), ChangeError> {
 /// # Errors
 /// [`ChangeError::Usage`] for a text that cannot identify one person.
 pub fn by_words(given: &str, aliases: &[String]) -> Result<PurgeSubject, ChangeError> {
-    let mut known = KnownHandles::default();
-    for word in std::iter::once(given).chain(aliases.iter().map(String::as_str)) {
-        let word = check(word)?;
-        no_pattern(word)?;
-        known.add(kind_of("alias", word), word.to_owned(), "given");
-    }
+    let mut known = KnownHandles::of_words(given, aliases)?;
     for short in known.handles.iter_mut().filter(|h| is_short(&h.value)) {
         short.unsearched = Some(TOO_SHORT.to_owned());
     }
@@ -485,6 +520,17 @@ struct KnownHandles {
 }
 
 impl KnownHandles {
+    /// The words that an operator gave.
+    fn of_words(given: &str, aliases: &[String]) -> Result<KnownHandles, ChangeError> {
+        let mut known = KnownHandles::default();
+        for word in std::iter::once(given).chain(aliases.iter().map(String::as_str)) {
+            let word = check(word)?;
+            no_pattern(word)?;
+            known.add(kind_of("alias", word), word.to_owned(), "given");
+        }
+        Ok(known)
+    }
+
     fn add(&mut self, kind: &str, value: String, source: &str) {
         if self.values.insert(wide_digest(&value)) {
             let last = self.handles.last();
@@ -514,7 +560,7 @@ fn is_too_short(handle: &PersonHandle) -> bool {
 }
 
 /// Whether one person may have very many handles of this kind: conversations and banks.
-fn is_many(kind: &str) -> bool {
+pub(super) fn is_many(kind: &str) -> bool {
     matches!(kind, "session" | "profile")
 }
 
@@ -538,12 +584,18 @@ async fn add_owner_of_address(
     Ok(())
 }
 
-/// Adds the ids that owner columns treat as equal to one of the person's, despite another spelling: the rows with them
-/// are deleted too. Returns how many were added.
+/// Adds the ids that owner columns treat as equal to one of the person's, despite another spelling, and those that are
+/// another form of the same binary id: the rows with them are deleted too. Returns how many were added.
 async fn add_spellings(snapshot: &mut Snapshot<'_>, ids: &mut Vec<String>) -> Result<usize, ChangeError> {
+    let before = ids.len();
+    for form in ids.clone().iter().flat_map(|id| binary_forms(id)) {
+        if !ids.contains(&form) && is_owner(snapshot, &form).await? {
+            ids.push(form);
+        }
+    }
     let folding = snapshot.folding_columns().await?;
     if folding.is_empty() {
-        return Ok(0);
+        return Ok(ids.len() - before);
     }
     let relations = snapshot.relations().await?;
     let keys: Vec<Vec<FetchedValue>> = ids.iter().map(|id| vec![FetchedValue::Text(id.clone())]).collect();
@@ -569,7 +621,7 @@ async fn add_spellings(snapshot: &mut Snapshot<'_>, ids: &mut Vec<String>) -> Re
         };
         snapshot.each_compared(wanted, (&columns, &compared), &keys, take).await?;
     }
-    Ok(ids.len() - subject.len())
+    Ok(ids.len() - before)
 }
 
 /// Whether rows name their owner by this text, in an owner column.

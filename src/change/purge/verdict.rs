@@ -43,6 +43,8 @@ pub enum RemainKind {
     Trail,
     /// Texts of the database's structure.
     Structure,
+    /// Rows that lead to the person, and in which other people have a share.
+    Shared,
     /// Hashes of texts that have lost words since.
     OldHash,
     /// Vectors of texts that have lost words since.
@@ -83,6 +85,7 @@ impl RemainKind {
             | RemainKind::Account
             | RemainKind::Trail
             | RemainKind::Structure
+            | RemainKind::Shared
             | RemainKind::OldHash
             | RemainKind::OldVector
             | RemainKind::Opaque
@@ -187,6 +190,7 @@ mod tests {
             (&[RemainKind::Account], "verified with disclosures"),
             (&[RemainKind::Trail], "verified with disclosures"),
             (&[RemainKind::Structure], "verified with disclosures"),
+            (&[RemainKind::Shared], "verified with disclosures"),
             (&[RemainKind::OldHash], "verified with disclosures"),
             (&[RemainKind::OldVector], "verified with disclosures"),
             (&[RemainKind::Opaque], "verified with disclosures"),

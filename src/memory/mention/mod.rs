@@ -28,11 +28,13 @@
 //! - An id that is short, a number, or a usual word of this database ([`SoughtHandle::common`]) is possible, and
 //!   certain as the whole value where nothing but ids of people stands. Within a time, a date or a longer number it is
 //!   not a mention.
+//! - An id that is a UUID is also found in the other forms of its bytes: digits without hyphens, base64.
 //! - What is within a handle that someone else is known by is that person's.
 //! - A handle that someone else is known by too is possible wherever it stands. Ids are distinguished by their
 //!   spelling: one that another equals but for blanks at its ends is possible in a text.
 
 mod beside;
+mod binary;
 mod fold;
 mod long;
 mod name;
@@ -45,6 +47,7 @@ use serde::Serialize;
 
 use beside::{BesidePlace, beside};
 pub use beside::{begins, ends};
+pub use binary::{binary_forms, bytes_of_id};
 pub use fold::folded;
 use fold::{TracedText, fold, is_gap};
 use long::LongWords;
@@ -344,6 +347,13 @@ impl MentionFinder {
                 HandleShape::Name => name::written(&plain),
                 _ => name::written(&plain).into_iter().take(1).collect(),
             };
+            if sought.shape == HandleShape::Id {
+                let forms: HashSet<String> = binary_forms(&sought.value).iter().map(|form| folded(form)).collect();
+                for form in forms.into_iter().filter(|form| *form != plain) {
+                    let looks = WordLooks::of(&form);
+                    add(form, HandleMeans::Handle { handle: i, certainty: Certainty::Certain, capital: false, looks });
+                }
+            }
             if matches!(sought.shape, HandleShape::Session | HandleShape::Profile) && long::is_long(&plain) {
                 long.push(&plain, i);
                 continue;

@@ -80,6 +80,8 @@ pub enum OverdueFate {
     Unnamed,
     /// It stays: it is in the log of an unfinished run.
     Running,
+    /// It stays: the layout can only read it.
+    ReadOnly,
 }
 
 /// Numbers of rows that stay although a rule names them, by the reason.
@@ -102,8 +104,6 @@ pub struct RowsThatStay {
 /// Rows of an entity that are overdue.
 #[derive(Debug)]
 pub struct OverdueRows {
-    /// Number of all, with the first ids.
-    pub all: FirstOf<String>,
     /// Number of those to delete, with the first ids.
     pub going: FirstOf<String>,
     /// Those that stay, by the reason.
@@ -130,10 +130,11 @@ pub struct OverdueTally<'r> {
 }
 
 /// Number of fates.
-const FATES: u64 = 4;
+const FATES: u64 = 5;
 const HELD_ROW: u64 = OverdueFate::Held as u64;
 const UNNAMED: u64 = OverdueFate::Unnamed as u64;
 const RUNNING: u64 = OverdueFate::Running as u64;
+const READ_ONLY: u64 = OverdueFate::ReadOnly as u64;
 
 /// Index of a row that stays in any case.
 const STAYS: u64 = u64::MAX;
@@ -213,8 +214,7 @@ impl<'r> OverdueTally<'r> {
                 }
             }
         }
-        let mut found =
-            OverdueRows { all: FirstOf::new(self.most), going: FirstOf::new(self.most), stay: self.stay, of: self.of };
+        let mut found = OverdueRows { going: FirstOf::new(self.most), stay: self.stay, of: self.of };
         let sorted = self.gone.take().sorted()?;
         let mut stream = sorted.stream()?;
         let mut last = None;
@@ -222,17 +222,13 @@ impl<'r> OverdueTally<'r> {
             if last.replace(place) == Some(place) {
                 continue;
             }
-            let id = self.ids.get(place as usize).unwrap_or_default().into_owned();
             match fate {
                 HELD_ROW => found.stay.held += 1,
                 UNNAMED => found.stay.unnamed += 1,
-                RUNNING => {
-                    found.stay.running += 1;
-                    continue;
-                }
-                _ => found.going.add(id.clone()),
+                RUNNING => found.stay.running += 1,
+                READ_ONLY => found.stay.read_only += 1,
+                _ => found.going.add(self.ids.get(place as usize).unwrap_or_default().into_owned()),
             }
-            found.all.add(id);
         }
         self.pages.check()?;
         Ok(found)

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::spelling::{forms, json_escapes, percent_escapes};
+use crate::memory::mention::bytes_of_id;
 use crate::memory::word_index::WordList;
 
 /// Shortest needle in bytes: four occur by chance once in 4 GB of noise, and far more often in text.
@@ -228,6 +229,11 @@ fn encodings(text: &str) -> Vec<(NeedleForm, Vec<u8>)> {
         all.extend(base64(text.as_bytes()).into_iter().map(|encoded| (NeedleForm::Base64, encoded.into_bytes())));
         all.push((NeedleForm::HexLower, hex::encode(text).into_bytes()));
         all.push((NeedleForm::HexUpper, hex::encode_upper(text).into_bytes()));
+    }
+    if let Some(id) = bytes_of_id(text) {
+        all.extend(base64(&id).into_iter().map(|encoded| (NeedleForm::Base64, encoded.into_bytes())));
+        all.push((NeedleForm::HexLower, hex::encode(id).into_bytes()));
+        all.push((NeedleForm::HexUpper, hex::encode_upper(id).into_bytes()));
     }
     all
 }

@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 
 use unicode_normalization::UnicodeNormalization as _;
 
+use crate::memory::mention::binary_forms;
+
 /// Levels of JSON within JSON strings that are searched.
 const DEPTH: usize = 3;
 
 /// Every spelling of a text, including itself. ASCII letters are not changed to the other case.
 pub fn spellings(text: &str) -> Vec<String> {
     let forms = forms(text);
-    let mut all: BTreeSet<String> = forms.iter().cloned().collect();
+    let mut all: BTreeSet<String> = forms.iter().cloned().chain(binary_forms(text)).collect();
     for form in &forms {
         all.extend(json_escapes(form));
         all.extend(percent_escapes(form));

@@ -205,3 +205,29 @@ fn a_bundle_says_that_two_people_have_the_id() {
     block_on(fill(database.url(), "INSERT INTO identities VALUES ('i3', 'bo-22', 'Bo of another organisation', '[]')"));
     assert_eq!(bundle("two")["manifest"]["namesakes"], json!({ "bo-22": 2 }));
 }
+
+#[test]
+fn what_stays_because_others_have_it_is_named() {
+    let Some(database) = Database::fresh() else { return };
+    let home = tempfile::tempdir().expect("a folder");
+    block_on(fill(database.url(), ROWS));
+    block_on(fill(
+        database.url(),
+        "INSERT INTO archives VALUES ('v1', 'notes'); INSERT INTO archives_agents VALUES ('a3', 'v1');
+         INSERT INTO archival_passages (id, text, archive_id, created_at) VALUES ('q1', 'she is allergic to nuts', 'v1', now())",
+    ));
+    let told = |arguments: &[&str]| told_in(home.path(), Path::new(database.url()), arguments);
+    told(&["migrate", "--apply"]);
+    let bundle = home.path().join("bundle").display().to_string();
+    let left = told(&["export", "subject", "ada-1", "--out", &bundle])["manifest"]["left_out"].clone();
+    let plan = told(&["purge", "ada-1"]);
+    let receipt = told(&["purge", "ada-1", "--mentions", "redact", "--apply"]);
+    for table in ["agents", "archival_passages"] {
+        let words =
+            format!("1 row of {table} leads to the person and to other people, or hangs on such a row: it stays");
+        assert!(plan["disclosures"].to_string().contains(&words), "{plan:#}");
+        assert!(left.to_string().contains(&words), "{left:#}");
+        let found = json!({ "kind": "shared", "what": words });
+        assert!(receipt["findings"].as_array().is_some_and(|all| all.contains(&found)), "{receipt:#}");
+    }
+}

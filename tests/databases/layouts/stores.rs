@@ -1066,6 +1066,25 @@ fn what_hangs_on_rows_of_a_person_in_a_store_goes_or_leads_to_them_no_more() {
 }
 
 #[test]
+fn a_conclusion_from_memories_of_two_people_stays_and_lowers_the_word() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, from, word) in [("two", "[\"a\",\"b\"]", "verified with disclosures"), ("one", "[\"a\"]", "verified")] {
+        let store = STORES.iter().find(|store| store.layout == "mcp-memory-service").expect("a store");
+        let beliefs = format!(
+            "CREATE TABLE beliefs (id INTEGER PRIMARY KEY, said TEXT, derived_from TEXT, contradicted_by TEXT); \
+             INSERT INTO beliefs VALUES (1, 'both drink', '{from}', '[]')"
+        );
+        let database = made(&folder, name, &format!("{}{beliefs}", store.statements));
+        told(&database, &["migrate", "--apply"]);
+        let receipt = told(&database, &["purge", "ada-1", "--mentions", "redact", "--apply"]);
+        assert_eq!(receipt["status"], word, "{receipt:#}");
+        let is_told =
+            receipt["disclosures"].to_string().contains("1 row of beliefs leads to the person and to other people");
+        assert_eq!(is_told, name == "two", "{receipt:#}");
+    }
+}
+
+#[test]
 fn a_copy_tells_what_it_shows_in_another_form_from_what_it_leaves_out() {
     let folder = tempfile::tempdir().expect("a folder");
     let database = store_of(&folder, "claude-mem");

@@ -248,6 +248,88 @@ fn ids_that_are_nearly_the_same_are_near() {
 }
 
 #[test]
+fn a_uuid_is_found_in_the_forms_in_which_programs_store_it() {
+    let id = "3f2504e0-4f89-41d3-9a0c-0305e82c3301";
+    let standard = "PyUE4E+JQdOaDAMF6CwzAQ";
+    let (digits, url_safe) = (id.replace('-', ""), standard.replace('+', "-"));
+    let (padded, capitals) = (format!("{standard}=="), digits.to_uppercase());
+    block_on(async {
+        for world in worlds(AGNO, BOTH).await {
+            world.run("CREATE TABLE profiles (id char(32) PRIMARY KEY)").await;
+            world.run(&format!("INSERT INTO profiles VALUES ('{digits}')")).await;
+            let rows = [
+                ("o1", "own", id),
+                ("o2", "by another form", digits.as_str()),
+                ("o3", "by another form", padded.as_str()),
+                ("k1", &format!("see https://app/u/{digits} there"), "bo-22"),
+                ("k2", &format!("see {capitals}, there"), "bo-22"),
+                ("k3", &format!("see {standard} there"), "bo-22"),
+                ("k4", &format!("see {padded} there"), "bo-22"),
+                ("k5", &format!("see {url_safe} there"), "bo-22"),
+                ("k6", &format!("see 7{digits} there"), "bo-22"),
+            ];
+            for (row, text, owner) in rows {
+                world
+                    .run(&format!(
+                        "INSERT INTO agno_memories (memory_id, memory, user_id, created_at) VALUES ('{row}', '\"{text}\"', \
+                         '{owner}', 1)"
+                    ))
+                    .await;
+            }
+            let done = finished(&world, &["purge", id, "--mentions", "redact", "--apply"]);
+            let receipt: Value = serde_json::from_slice(&done.stdout).expect("a receipt");
+            assert_eq!(receipt["status"], "verified with disclosures", "{receipt:#}");
+            assert!(receipt["findings"].to_string().contains("profiles.id"), "{receipt:#}");
+            assert_eq!(world.count("agno_memories WHERE memory_id IN ('o1', 'o2', 'o3')").await, 0);
+            let left = world
+                .texts("SELECT CAST(memory AS text) FROM agno_memories WHERE memory_id LIKE 'k%' ORDER BY memory_id")
+                .await;
+            let expected = [
+                "\"see https://app/u/[erased] there\"",
+                "\"see [erased], there\"",
+                "\"see [erased] there\"",
+                "\"see [erased] there\"",
+                "\"see [erased] there\"",
+                &format!("\"see 7{digits} there\""),
+            ];
+            assert_eq!(left, expected);
+        }
+    });
+}
+
+#[test]
+fn a_few_equal_values_of_a_small_table_make_no_id_a_common_word() {
+    let values = |other: &str| {
+        format!(
+            "CREATE TABLE kv (id integer PRIMARY KEY, v text); CREATE VIEW v_joao AS SELECT * FROM agno_memories WHERE \
+             user_id = 'joao-silva'; INSERT INTO kv (id, v) VALUES (1, 'joao-silva'), (2, 'joao-silva'), \
+             (3, 'joao-silva'){other}; INSERT INTO agno_memories (memory_id, memory, user_id, created_at) VALUES \
+             ('j1', '\"likes tea\"', 'joao-silva', 1), ('j2', '\"met joao-silva there\"', 'bo-22', 1)"
+        )
+    };
+    let two = ", (4, 'a note'), (5, 'another note')".to_owned();
+    let many = (6..60).map(|n| format!(", ({n}, 'note {n}')")).collect::<Vec<_>>().concat();
+    let fixed = (6..30).map(|n| format!(", ({n}, 'queued-up')")).collect::<Vec<_>>().concat();
+    block_on(async {
+        for (other, is_common) in [(two, false), (many, false), (fixed, true)] {
+            for world in worlds(AGNO, BOTH).await {
+                world.run(&values(&other)).await;
+                let done = finished(&world, &["purge", "joao-silva", "--mentions", "redact", "--apply"]);
+                let receipt: Value = serde_json::from_slice(&done.stdout).expect("a receipt");
+                let told = receipt["findings"].to_string();
+                assert!(
+                    told.contains("the definition of the view") && told.contains("v_joao names the person"),
+                    "{receipt:#}"
+                );
+                assert_eq!(told.contains("values in") && told.contains("hold this word alone"), is_common, "{told}");
+                let left = world.texts("SELECT CAST(memory AS text) FROM agno_memories WHERE memory_id = 'j2'").await;
+                assert_eq!(left[0].contains("joao-silva"), is_common, "{left:?}");
+            }
+        }
+    });
+}
+
+#[test]
 fn an_owner_whose_id_is_the_persons_in_another_spelling_is_left_and_told() {
     block_on(async {
         let spellings = [

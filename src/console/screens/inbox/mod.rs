@@ -92,6 +92,8 @@ pub struct InboxScreen {
     pub filled: bool,
     /// Whether others wrote, or it was left, since the rows were read.
     aged: bool,
+    /// Whether another row took the place of the selected one, which is gone, and no key was pressed since.
+    slid: bool,
     /// The pending request, and the stage that it reads.
     pub pending: Option<(Ticket, InboxStage)>,
     /// Reason why the rows could not be read.
@@ -268,6 +270,12 @@ impl InboxScreen {
 
     fn give(&mut self, verdict: InboxVerdict, cx: &mut Context) {
         let Some(row) = self.current().cloned().filter(|_| cx.changing.pending.is_none()) else { return };
+        if std::mem::take(&mut self.slid) {
+            return cx.say(
+                ToastTone::Warn,
+                "the row that you looked at is no longer here: this is another one; press it again for this one",
+            );
+        }
         let id = row.id().to_owned();
         match self.operation(&row, verdict, cx) {
             Some(operation) => {
@@ -336,6 +344,10 @@ impl InboxScreen {
         }
         if before.is_some() && again.is_none() {
             self.note.clear();
+            self.slid = self.waiting.is_none() && !self.items.is_empty();
+            if self.slid {
+                cx.say(ToastTone::Info, "the row that you looked at is no longer here");
+            }
         }
     }
 
@@ -490,7 +502,7 @@ impl Screen for InboxScreen {
     fn select(&mut self, position: usize) {
         let position = position.min(self.items.len().saturating_sub(1));
         if position != self.selected {
-            (self.selected, self.scroll, self.verdict_scroll) = (position, 0, 0);
+            (self.selected, self.scroll, self.verdict_scroll, self.slid) = (position, 0, 0, false);
             self.note.clear();
         }
     }
