@@ -6,11 +6,12 @@ mod near;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::held::HeldRows;
 use super::prune::case_source;
-use super::purge::owners;
+use super::purge::{owners, unfinished_purges};
 use super::suppress::{self, Erased};
 use super::{ChangeError, anchor, retain};
 use crate::lab::banked::ActiveVersions;
@@ -63,6 +64,8 @@ pub struct FindingRequest {
     pub muted: Muted,
     /// Retention rules; without rules nothing is overdue.
     pub retention: Option<RetentionRules>,
+    /// The state folder, where the sessions of unfinished erasures say whom they are about.
+    pub state: Option<PathBuf>,
 }
 
 /// Limits at which a brief search ends.
@@ -108,6 +111,8 @@ pub async fn look(
         survey.damaged.extend(store.raw().damaged(&[]).await?);
     }
     let done = survey.trail().await;
+    survey.bear(done).await?;
+    let done = survey.unfinished().await;
     survey.bear(done).await?;
     let done = survey.resurrected().await;
     survey.bear(done).await?;
@@ -164,6 +169,8 @@ struct Survey<'a> {
 
 /// The kind of vectors that cannot be compared for their numbers.
 const NO_DIRECTION: &str = "vector_no_direction";
+/// The kind of erasures that have not ended verified.
+const UNFINISHED: &str = "unfinished_erasure";
 /// Reason for no findings about vectors.
 const NO_VECTORS: &str = "no vectors are stored here";
 
@@ -286,7 +293,9 @@ impl Survey<'_> {
             let copies = kind.name == memories::COPIES && tally.is_same;
             let dated_pair = tally.together.len() == 2 && !tally.undated;
             let mut finding = Finding::new(kind, entity.map(Entity::name), tally);
-            if copies && dated_pair && self.supersedes() {
+            if kind.name == UNFINISHED && entity.is_none() {
+                finding = finding.unnamed();
+            } else if copies && dated_pair && self.supersedes() {
                 finding = finding.superseding();
             } else if copies && self.merges() {
                 finding = finding.merging();
@@ -425,6 +434,23 @@ impl Survey<'_> {
         };
         let words = verdict.faults.into_iter().map(|fault| fault.message);
         self.found("audit_break", None, FindingTally::of(words, self.most()));
+        Ok(())
+    }
+
+    /// People whose erasure has not ended verified.
+    async fn unfinished(&mut self) -> Result<(), ChangeError> {
+        if !self.wants(&[UNFINISHED]) {
+            return Ok(());
+        }
+        let found = match unfinished_purges(self.store, self.wanted.state.as_deref()).await {
+            Err(ChangeError::Store(StoreError::Denied { reason, remedy })) => {
+                self.not_applicable(&[UNFINISHED], &format!("{reason}; {remedy}"));
+                return Ok(());
+            }
+            found => found?,
+        };
+        self.found(UNFINISHED, Some(Entity::Subject), FindingTally::of(found.given, self.most()));
+        self.found(UNFINISHED, None, FindingTally::of(found.unnamed, self.most()));
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use super::doing::login;
 use super::{CommandFailure, Format, Session, output, progress, retain};
 use crate::change;
 use crate::change::findings::{FindingNews, FindingRequest, look};
-use crate::config::Kept as _;
+use crate::config::{self, Kept as _};
 use crate::memory::Entity;
 use crate::memory::findings::{Finding, FindingKind, KINDS, Mute, Muted, Severity, kind_named};
 use crate::memory::nearest::unknown;
@@ -162,7 +162,8 @@ pub(super) async fn run(session: &Session<'_>, asked: &Findings) -> Result<(), C
     let mutes = Mute::load(store.location())?;
     let examples = if kind.is_some() { EXAMPLES_OF_ONE } else { EXAMPLES };
     let retention = retain::usual().map(|file| retain::read(&file)).transpose()?;
-    let wanted = FindingRequest { kind, examples, brief: None, muted: Muted::of(&mutes), retention };
+    let (muted, state) = (Muted::of(&mutes), config::state_folder());
+    let wanted = FindingRequest { kind, examples, brief: None, muted, retention, state };
     let mut counts: Vec<(&str, u64)> = Vec::new();
     let format = session.format();
     store.walks().expect_all().await?;
@@ -283,7 +284,8 @@ async fn is_row(store: &Store, id: &str) -> bool {
 /// Whether a finding has this name, as findings also name tables and other things.
 async fn is_told(store: &Store, what: &str) -> Result<bool, CommandFailure> {
     let retention = retain::usual().map(|file| retain::read(&file)).transpose()?;
-    let wanted = FindingRequest { examples: EXAMPLES_OF_ONE, retention, ..FindingRequest::default() };
+    let state = config::state_folder();
+    let wanted = FindingRequest { examples: EXAMPLES_OF_ONE, retention, state, ..FindingRequest::default() };
     let mut is_told = false;
     let mut told = |news: FindingNews| {
         if let FindingNews::Found(finding) = news {

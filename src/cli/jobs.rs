@@ -282,7 +282,8 @@ async fn findings(
     let retention = rules.map(|(_, rules)| rules.clone());
     // An unreadable file mutes nothing.
     let muted = config::muted(store.location());
-    let wanted = FindingRequest { examples: 1, muted, retention, ..FindingRequest::default() };
+    let wanted =
+        FindingRequest { examples: 1, muted, retention, state: config::state_folder(), ..FindingRequest::default() };
     let mut told = |news: FindingNews| {
         if let FindingNews::Found(finding) = news {
             found.push(finding);

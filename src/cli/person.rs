@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::lines::PrintedLines;
-use super::purge::say;
+use super::purge::planned;
 use super::{CommandFailure, Session, output};
 use crate::change::purge::{self, PurgeOptions, Sink};
 use crate::memory::{Entity, Row};
@@ -75,9 +75,9 @@ impl Write for PersonLines {
 /// `show subject ID`: the person, their rows, and mentions elsewhere.
 pub async fn show(session: &Session<'_>, store: &Store, subject: &str) -> Result<Value, CommandFailure> {
     let options = PurgeOptions { account: true, ..PurgeOptions::default() };
-    let plan = purge::plan(store, subject, &options, &say).await?;
+    let (plan, unfinished) = planned(session, store, subject, &options).await?;
     let id = plan.subject.ids.first().cloned().unwrap_or_default();
-    let notes = json!(plan.shown_notes().collect::<Vec<_>>());
+    let notes = json!(unfinished.into_iter().chain(plan.shown_notes()).collect::<Vec<_>>());
     let mut printed = plan.printed();
     let row = match store.sources_of(Entity::Subject) {
         Ok(_) => store.row(Entity::Subject, &id).await?,

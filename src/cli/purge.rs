@@ -165,7 +165,7 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandF
     if args.doing.apply || args.resume {
         return carry_out(session, args, &store, &options).await;
     }
-    let plan = purge::plan(&store, args.subject(), &options, &say).await?;
+    let (plan, unfinished) = planned(session, &store, args.subject(), &options).await?;
     let hold = match purge::check_hold(&store, &plan.subject).await {
         // A plan writes nothing: missing knowledge is reported, and does not prevent it.
         Err(ChangeError::Store(StoreError::Denied { reason, remedy })) => {
@@ -186,10 +186,34 @@ pub async fn run(session: &Session<'_>, args: &PurgeArgs) -> Result<(), CommandF
     };
     let not_yet = not_yet(purge::ready_for(&store, &plan).await)?;
     let mut plan = printed(session, plan);
+    plan.disclosures.splice(0..0, unfinished);
     plan.disclosures.extend(hold.into_iter().chain(not_yet));
     output::shape(session.format(), &PlanWithRecall { plan, recall })?;
     output::tell_planned();
     Ok(())
+}
+
+/// Plans an erasure; with a message that names the command to resume an unfinished one of the person, if any.
+pub(super) async fn planned(
+    session: &Session<'_>,
+    store: &Store,
+    given: &str,
+    options: &PurgeOptions,
+) -> Result<(PurgePlan, Option<String>), CommandFailure> {
+    let plan = purge::plan(store, given, options, &say).await;
+    let subject = plan.as_ref().ok().map(|plan| &plan.subject);
+    if !purge::is_unfinished(store, given, subject).await? {
+        return Ok((plan?, None));
+    }
+    let again = store.invocation().about(&["purge"], &[given], &["--resume"]);
+    match plan {
+        Ok(plan) => {
+            let again = if session.mask().is_some() { "--resume" } else { &again };
+            let words = "an earlier purge of this person did not end as verified";
+            Ok((plan, Some(format!("{words}: `{again}` continues it"))))
+        }
+        Err(error) => Err(CommandFailure { remedy: Some(again), ..error.into() }),
+    }
 }
 
 /// A plan, with its effect on recall if requested.

@@ -219,6 +219,20 @@ impl<'a> RecordReader<'a> {
         Ok(rows.first().map(purge))
     }
 
+    /// Erasures that have not ended verified, oldest first.
+    ///
+    /// # Errors
+    /// The engine's refusal.
+    pub async fn open_purges(self) -> Result<Vec<PurgeSession>, StoreError> {
+        if !self.can_erase() {
+            return Ok(Vec::new());
+        }
+        let sql = format!(
+            "SELECT {PURGE} FROM memory_purges p WHERE p.status IN ('running', 'incomplete') ORDER BY p.created_at, p.id"
+        );
+        Ok(self.fetch_own(&sql, &[]).await?.iter().map(purge).collect())
+    }
+
     /// The erasure with that id; `None` if it has written nothing yet.
     ///
     /// # Errors

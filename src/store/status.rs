@@ -14,7 +14,7 @@ use crate::layout::{Attachment, BoundSource, CatalogTable, Engine, Source};
 use crate::memory::query::{
     Capability, CountKind, DatabaseStatus, EntityStatus, LayoutStatus, Migrations, StoreStatus, TableStatus,
 };
-use crate::memory::{Column, Entity, Personal, ValueKind};
+use crate::memory::{Column, Entity, Personal, ValueKind, agreeing};
 
 impl DatabaseReport<'_> {
     /// The state of the database. Counts that would take long are estimated or left out, with the reason.
@@ -72,13 +72,14 @@ impl DatabaseReport<'_> {
         let pending = standings.into_iter().filter(Standing::is_due).map(|s| s.migration.name);
         let pending = companion.into_iter().chain(pending).collect();
         let write = self.may_write(own.as_ref()).await?;
+        let notes = self.store.notes().into_iter().chain(self.unfinished_erasures().await?).collect();
         Ok(StoreStatus {
             database: DatabaseStatus {
                 engine: self.store.engine().name().to_owned(),
                 version: self.store.version.clone(),
                 location: self.store.location.clone(),
                 read_only: !write.available,
-                notes: self.store.notes(),
+                notes,
             },
             layouts,
             capabilities: self.capabilities().into_iter().chain([write]).collect(),
@@ -132,6 +133,20 @@ impl DatabaseReport<'_> {
             table.bytes_reason = table.bytes.is_none().then(|| "it has no pages of its own, like a view".to_owned());
         }
         Ok(status)
+    }
+
+    /// Message about erasures that have not ended verified; `None` if there are none, or our role may not read that.
+    async fn unfinished_erasures(self) -> Result<Option<String>, StoreError> {
+        let open = match self.store.records().open_purges().await {
+            Err(error) if error.is_denied() => return Ok(None),
+            open => open?.len(),
+        };
+        let invocation = self.store.invocation();
+        let names = invocation.line(["findings", "--kind", "unfinished_erasure"]);
+        let resume = invocation.line(["purge", "SUBJECT", "--resume"]);
+        let words = "{#} {erasure has|erasures have} not ended verified";
+        let words = format!("{}: `{names}` names whom, and `{resume}` continues", agreeing(open, words));
+        Ok((open > 0).then_some(words))
     }
 
     /// The capability to make changes here, with the remedy if it is missing.

@@ -9,7 +9,7 @@ mod owners;
 mod undone;
 mod verdict;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -999,7 +999,8 @@ fn a_bundle_holds_the_rows_that_would_go_with_a_hash_each() {
             let bytes = std::fs::read(out.join(table["file"].as_str().expect("a file"))).expect("its rows");
             assert_eq!(table["sha256"], hex::encode(sha2::Sha256::digest(&bytes)));
             let lines = String::from_utf8_lossy(&bytes).lines().count();
-            assert_eq!(lines, rows(&plan["counts"], name, "delete"), "{name}");
+            assert_eq!(table["rows"], lines, "{name}");
+            assert!(lines >= rows(&plan["counts"], name, "delete"), "{name}");
         }
         let twice = purge::bundle(&store, "user-ana", &PurgeOptions::default(), purge::Sink::Folder(&out)).await;
         assert!(matches!(twice, Err(ChangeError::Usage(_))));
@@ -1010,6 +1011,78 @@ fn a_bundle_holds_the_rows_that_would_go_with_a_hash_each() {
             .expect("a bundle");
         let read = String::from_utf8(reader.read).expect("text");
         assert!(read.contains("\"users\"") && !read.contains("changed meanwhile"), "{read}");
+    });
+}
+
+/// The rows of a bundle, by table.
+async fn bundled(world: &World, subject: &str, name: &str) -> (Value, BTreeMap<String, Vec<Value>>) {
+    let out = world.folder.path().join(name);
+    let sink = purge::Sink::Folder(&out);
+    let bundle = purge::bundle(&world.open().await, subject, &PurgeOptions::default(), sink).await;
+    let (manifest, _) = bundle.expect("a bundle");
+    let of_table = |table: &Value| {
+        let text = std::fs::read_to_string(out.join(table["file"].as_str().expect("a file"))).expect("its rows");
+        let rows = text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect();
+        (table["table"].as_str().expect("a name").to_owned(), rows)
+    };
+    let rows = manifest["tables"].as_array().expect("tables").iter().map(of_table).collect();
+    (manifest, rows)
+}
+
+#[test]
+fn a_bundle_holds_what_is_the_persons_in_rows_that_stay() {
+    block_on(async {
+        let everywhere = [Some(on_sqlite(Layout::Atom).await), on_postgres(Layout::Atom).await];
+        for world in everywhere.into_iter().flatten() {
+            world
+                .run(
+                    "ALTER TABLE canvases ADD COLUMN last_edited_by VARCHAR(36) REFERENCES users (id); \
+                     INSERT INTO canvases (id, tenant_id, created_by, name, content, last_edited_by) VALUES \
+                       ('c-shared', 'tenant', 'user-ana', 'Plan', '{\"form\":\"Salary of Ana\"}', NULL), \
+                       ('c-both', 'tenant', 'user-ana', 'Words of Ben', '{\"form\":\"Lease of Ana\"}', 'user-ben'), \
+                       ('c-ben', 'tenant', 'user-ben', 'Budget', '{\"form\":\"Salary of Ben\"}', 'user-ana'); \
+                     INSERT INTO canvas_audit (id, canvas_id, tenant_id, action_type, user_id, canvas_type) VALUES \
+                       ('use-1', 'c-shared', 'tenant', 'present', 'user-ben', 'x'), \
+                       ('use-2', 'c-both', 'tenant', 'present', 'user-ben', 'x'); \
+                     UPDATE agent_registry SET user_id = 'user-ana' WHERE id = 'agent-scribe'; \
+                     INSERT INTO agent_executions (id, agent_id, status, input_summary) VALUES \
+                       ('run-ana', 'agent-scribe', 'done', 'asked about her lease'); \
+                     UPDATE agent_episodes SET execution_id = 'run-ana' WHERE session_id IN \
+                       (SELECT id FROM chat_sessions WHERE user_id = 'user-ana'); \
+                     CREATE TABLE lines (session VARCHAR(255) REFERENCES chat_sessions (id) ON DELETE CASCADE, words TEXT); \
+                     INSERT INTO lines SELECT id, 'said in passing' FROM chat_sessions WHERE user_id = 'user-ana'",
+                )
+                .await;
+            let (manifest, rows) = bundled(&world, "user-ana", "bundle").await;
+            let row = |table: &str, id: &str| rows[table].iter().find(|row| row["id"] == id).expect("a row");
+            let content = |row: &Value| match &row["content"] {
+                Value::String(text) => serde_json::from_str(text).expect("JSON"),
+                other => other.clone(),
+            };
+            // Nobody else is named: the row as it is.
+            let shared = row("canvases", "c-shared");
+            assert_eq!((&shared["name"], &content(shared)["form"]), (&json!("Plan"), &json!("Salary of Ana")));
+            assert_eq!(row("agent_registry", "agent-scribe")["name"], "Scribe");
+            // Someone else is: what names the person, and what the erasure empties.
+            let both = row("canvases", "c-both");
+            assert_eq!(content(both)["form"], "Lease of Ana");
+            let keys = |row: &Value| row.as_object().expect("a row").keys().cloned().collect::<BTreeSet<_>>();
+            assert_eq!(keys(both), ["id", "created_by", "content"].map(str::to_owned).into());
+            assert_eq!(*row("canvases", "c-ben"), json!({ "id": "c-ben", "last_edited_by": "user-ana" }));
+            assert_eq!(row("agent_executions", "run-ana")["input_summary"], "asked about her lease");
+            let entry = |name: &str| {
+                let tables = manifest["tables"].as_array().expect("tables");
+                tables.iter().find(|table| table["table"] == name).expect("an entry").clone()
+            };
+            assert_eq!(entry("canvases")["parts"], 2, "{manifest:#}");
+            assert_eq!(entry("agent_registry")["parts"], Value::Null);
+            // Rows that only the engine takes along.
+            assert_eq!(rows["lines"].len() as i64, world.count("lines").await);
+            assert!(rows["lines"].iter().all(|row| row["words"] == "said in passing"));
+            world.purge("user-ana", &everything()).await.expect("a receipt");
+            let left = "canvases WHERE id IN ('c-shared', 'c-both', 'c-ben') AND content IS NULL";
+            assert_eq!((world.count(left).await, world.count("lines").await), (2, 0), "what the bundle holds is gone");
+        }
     });
 }
 

@@ -14,7 +14,6 @@ use mnemoscope::change::purge::{self, Desk, PurgeOptions, Sink};
 use mnemoscope::change::{self, ChangeError, anchor, audit, feedback, migrate, undo};
 use mnemoscope::demo;
 use mnemoscope::memory::Entity;
-use mnemoscope::memory::findings::Muted;
 use mnemoscope::store::{OpenOptions, Store, Target};
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, SqliteConnection};
 
@@ -105,7 +104,7 @@ fn sqlite_keeps_its_locks_whatever_is_done() {
         assert!(verdict.faults.is_empty(), "{:?}", verdict.faults);
         anchor::keep(&store).await.expect("an anchor");
         shop.stays_locked("verifying the trail");
-        let every = FindingRequest { kind: None, examples: 10, brief: None, muted: Muted::default(), retention: None };
+        let every = FindingRequest { examples: 10, ..FindingRequest::default() };
         findings::look(&store, &every, &mut |_| ControlFlow::Continue(())).await.expect("findings");
         shop.stays_locked("findings");
 

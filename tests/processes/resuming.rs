@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use crate::support::fixtures::Layout;
 use crate::support::world::{World, address, author, meddle, on_postgres, on_sqlite, open, texts};
-use crate::support::{block_on, words};
+use crate::support::{block_on, told, words};
 use mnemoscope::change::purge::{self, Desk, PurgeOptions};
 use mnemoscope::change::{ChangeError, audit};
 use mnemoscope::layout::CatalogTable;
@@ -218,6 +218,92 @@ fn whoever_comes_while_a_run_is_alive_is_refused_and_may_resume_it_when_it_is_go
         let resumed = finished(&world, state.path(), &purge(&["--resume"]));
         assert!(resumed.status.success(), "{}", words(&resumed));
         assert_eq!(block_on(texts(&world, "SELECT status FROM memory_purges")).len(), 1);
+    }
+}
+
+/// Looks everywhere for an erasure that has not ended, and gives the examples of the finding and its remedy.
+fn told_unfinished(world: &World, state: &Path) -> (Value, String) {
+    let json = |arguments: &[&str]| -> Value {
+        let output = finished(world, state, arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", words(&output));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    };
+    for (arguments, key) in [(vec!["purge", PERSON], "disclosures"), (vec!["show", "subject", PERSON], "notes")] {
+        let output = finished(world, state, &arguments);
+        let said = match output.status.code() {
+            Some(0) => receipt(&output)[key][0].clone(),
+            Some(3) => {
+                let error: Value = serde_json::from_slice(&output.stderr).expect("an error");
+                assert!(error["error"]["message"].to_string().contains("has not ended verified"), "{error}");
+                error["error"]["remedy"].clone()
+            }
+            _ => panic!("{arguments:?}: {}", words(&output)),
+        };
+        assert!(said.to_string().contains(&format!("purge {PERSON} --resume")), "{arguments:?}: {said}");
+    }
+    let status = json(&["status"])["database"]["notes"].to_string();
+    assert!(status.contains("1 erasure has not ended verified") && status.contains("--resume"), "{status}");
+    let failing = finished(world, state, &["findings", "--kind", "unfinished_erasure", "--fail-on", "high"]);
+    assert_eq!(failing.status.code(), Some(6), "{}", words(&failing));
+    let found = json(&["findings"]);
+    let found = found["findings"].as_array().expect("findings");
+    let found: Vec<&Value> = found.iter().filter(|finding| finding["kind"] == "unfinished_erasure").collect();
+    let [found] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((&found["count"], &found["severity"]), (&Value::from(1), &Value::from("high")));
+    (found["examples"].clone(), found["remedy"].as_str().expect("a remedy").to_owned())
+}
+
+/// A run that is killed at its last statement but a few, once its rows are gone and before it has ended.
+fn killed_late(world: fn() -> Option<World>) -> Option<(World, tempfile::TempDir)> {
+    let killed_at = |statement: usize| {
+        let (world, state) = (world()?, tempfile::tempdir().expect("a folder"));
+        standing_at(&world, state.path(), statement).map(kill)?;
+        Some((world, state))
+    };
+    let (mut reached, mut beyond) = (30, 300);
+    killed_at(reached)?;
+    while beyond - reached > 1 {
+        let middle = usize::midpoint(reached, beyond);
+        *(if killed_at(middle).is_some() { &mut reached } else { &mut beyond }) = middle;
+    }
+    let is_late = |(world, _): &(World, tempfile::TempDir)| {
+        let left = "SELECT id FROM users WHERE id = 'user-ana'";
+        let open = "SELECT id FROM memory_purges WHERE status = 'running'";
+        block_on(texts(world, left)).is_empty() && block_on(texts(world, open)).len() == 1
+    };
+    let late = (30..=reached).rev().filter_map(killed_at).find(is_late);
+    Some(late.expect("it ends after its rows are gone"))
+}
+
+#[test]
+fn an_erasure_that_was_killed_is_told_wherever_one_looks() {
+    for world in worlds() {
+        let early = || {
+            let (world, state) = (world()?, tempfile::tempdir().expect("a folder"));
+            kill(standing_at(&world, state.path(), 30).expect("it came so far"));
+            Some((world, state))
+        };
+        for (killed, rows_left) in [(early(), true), (killed_late(world), false)] {
+            let Some((world, state)) = killed else { continue };
+            let planned = finished(&world, state.path(), &purge(&[])).status.code();
+            assert_eq!(planned, Some(if rows_left { 0 } else { 3 }));
+            let (examples, remedy) = told_unfinished(&world, state.path());
+            assert_eq!(examples, serde_json::json!([PERSON]));
+            assert!(remedy.ends_with(&format!("purge {PERSON} --resume")), "{remedy}");
+            let (purges, aside) = (state.path().join("purges"), state.path().join("aside"));
+            std::fs::rename(&purges, &aside).expect("moved");
+            let (examples, remedy) = told_unfinished(&world, state.path());
+            let sessions = block_on(texts(&world, "SELECT id FROM memory_purges"));
+            assert_eq!(examples, serde_json::json!(sessions), "nothing else says whom it is about");
+            assert!(remedy.ends_with("purge SUBJECT --resume"), "{remedy}");
+            std::fs::remove_dir_all(&purges).ok();
+            std::fs::rename(&aside, &purges).expect("moved back");
+            let resumed = finished(&world, state.path(), &purge(&["--resume"]));
+            assert!(resumed.status.success(), "{}", words(&resumed));
+            let after = [&["status"][..], &["findings"]].map(|asked| told(&finished(&world, state.path(), asked)));
+            let tells = |said: &String| said.contains("ended verified") || said.contains("unfinished_erasure");
+            assert!(!after.iter().any(tells), "{after:?}");
+        }
     }
 }
 

@@ -353,8 +353,7 @@ impl Desk<'_> {
     /// Reads the stored sessions of a database, oldest first, without those of its copies. Unreadable files are
     /// skipped.
     pub fn stages(&self, database_id: &str, here: &AnchorSpot) -> Vec<SessionStage> {
-        let is_ours = |stage: &SessionStage| stage.database_id() == database_id && stage.spot().is(here);
-        stages(&self.folder, &self.key).into_iter().filter(is_ours).collect()
+        stages_of(&self.folder, &self.key, database_id, here)
     }
 
     /// Reads every unfinished session in a folder, oldest first. Other files are skipped.
@@ -492,6 +491,12 @@ impl Desk<'_> {
 /// Seconds from a time until now; 0 for a time that cannot be parsed.
 fn seconds_since(at: &str) -> f64 {
     crate::memory::time::seconds_between(at, &now()).unwrap_or_default()
+}
+
+/// Reads the sessions in a folder that are about a database, as [`Desk::stages`] does.
+pub(super) fn stages_of(folder: &Path, key: &Key, database_id: &str, here: &AnchorSpot) -> Vec<SessionStage> {
+    let is_ours = |stage: &SessionStage| stage.database_id() == database_id && stage.spot().is(here);
+    stages(folder, key).into_iter().filter(is_ours).collect()
 }
 
 fn stages(folder: &Path, key: &Key) -> Vec<SessionStage> {

@@ -340,9 +340,7 @@ async fn by_path(
 ) -> Result<(), ChangeError> {
     let table = TableName::of(&rule.table);
     let texts = graph.texts_by(rule, subject, 0);
-    // A common word in someone else's text does not mean the person.
-    let is_word = |id: &String| rarity::by_looks("id", id).is_some();
-    if texts.is_empty() || rule.of.is_none() && rule.inside.is_any_part() && subject.iter().all(is_word) {
+    if texts.is_empty() || is_common(rule, subject) {
         return Ok(());
     }
     let handle = |value: &str| PersonHandle {
@@ -441,6 +439,13 @@ async fn one<'g>(
         }
     }
     Ok(())
+}
+
+/// Whether a rule looks for the person at any part of a value and all their ids are common words, which do not mean the
+/// person in someone else's text.
+pub fn is_common(rule: &BoundRule, subject: &[String]) -> bool {
+    let is_word = |id: &String| rarity::by_looks("id", id).is_some();
+    rule.of.is_none() && rule.inside.is_any_part() && subject.iter().all(is_word)
 }
 
 /// Whether a rule empties more than the columns that name deleted rows.

@@ -1,10 +1,11 @@
 //! Exports everything stored about a person, for that person: one JSON line per row, by table, and a manifest with
 //! hashes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, Seek as _, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -14,7 +15,9 @@ use super::graph::Graph;
 use super::plan::PurgeOptions;
 use super::sealed::{SealedReader, SealedWriter};
 use super::shared;
+use super::staying::Staying;
 use super::subject;
+use super::taken::GoingRows;
 use crate::change::plan::{canonical, digest_of};
 use crate::change::suppress::Key;
 use crate::change::{ChangeError, now};
@@ -27,9 +30,10 @@ use crate::store::Store;
 use crate::store::container::readable;
 use crate::store::encode::plain_column;
 use crate::store::fetched::{FetchedValue, as_text};
+use crate::store::foreign_keys::ForeignKey;
 use crate::store::row_number::is_row_number;
 use crate::store::shape::TableShape;
-use crate::store::snapshot::Snapshot;
+use crate::store::snapshot::{Snapshot, WantedRows};
 use crate::store::stored::{Image, TableName};
 
 /// Rows in the first read. Later reads take more, as long as they need few bytes.
@@ -45,8 +49,9 @@ pub enum Sink<'a> {
     Stream(&'a mut (dyn Write + Send)),
 }
 
-/// Writes the bundle of a person, from one snapshot of the database, with the account and with the rows that an erasure
-/// with the same options deletes for what they name in other databases. Returns the manifest and its SHA-256.
+/// Writes the bundle of a person, from one snapshot of the database, with the account, with the rows that an erasure
+/// with the same options deletes for what they name in other databases, and with the person's part of those that it keeps.
+/// Returns the manifest and its SHA-256.
 ///
 /// # Errors
 /// As resolving the person; [`ChangeError::Failed`] if the bundle cannot be written.
@@ -65,7 +70,8 @@ pub async fn bundle(
         found => found?,
     };
     graph.close(&mut snapshot, &subject.ids).await?;
-    let mut left_out = left_out(&snapshot, &graph);
+    let staying = Staying::find(&mut snapshot, &graph, &subject.ids).await?;
+    let mut left_out = left_out(&snapshot, &graph, &staying);
     let of_several = shared::told(&mut snapshot, &graph, &subject.ids).await?;
     left_out.extend(of_several.into_iter().map(|(table, words)| entry(&table.title(), false, &words)));
     let mut folder = match &sink {
@@ -77,49 +83,22 @@ pub async fn bundle(
         Sink::Stream(_) => Some(HeldLines::begin().map_err(|e| failed(&e))?),
     };
     let mut tables = Vec::new();
-    for (table, taken) in graph.tables.iter().filter(|(_, t)| !t.is_empty()) {
-        let rows = taken.going(table.clone());
-        let mut hasher = Sha256::new();
-        let file = format!("{}.jsonl", table.title().replace(['/', '\\'], "_"));
-        let mut out = folder.as_ref().map(|folder| folder.file(&file)).transpose()?;
-        let mut count = 0;
-        let shape = snapshot.shape(table).await?;
-        // PostgreSQL values are read as text.
-        let numbers = (store.engine() == Engine::Postgres).then_some(&*shape);
-        let (mut from, mut stride) = (0, FEWEST);
-        while from < taken.len() {
-            let range = from..taken.len().min(from + stride);
-            from = range.end;
-            let images = snapshot.images(&shape, &rows.stored(range)).await?;
-            let bytes: usize = images.iter().map(Image::size).sum();
-            stride = if bytes * 2 > TOGETHER { FEWEST } else { MOST.min(stride * 2) };
-            let shown = shown(store, table, &images).await?;
-            for (image, shown) in images.into_iter().zip(shown) {
-                let mut row = row_json(image, numbers);
-                if !shown.is_empty() {
-                    row.entry("shown").or_insert(Value::Object(shown));
-                }
-                if held.is_some() {
-                    row.insert("table".to_owned(), Value::from(table.title()));
-                }
-                let written = match (&mut out, &mut held) {
-                    (Some(file), _) => put(&Value::Object(row), &mut hasher, file),
-                    (None, Some(held)) => put(&Value::Object(row), &mut hasher, &mut held.lines),
-                    (None, None) => Ok(()),
-                };
-                written.map_err(|e| failed(&e))?;
-                count += 1;
-            }
+    for table in tables_of(&graph, &staying) {
+        let shape = snapshot.shape(&table).await?;
+        let mut lines = TableLines::begin(&table, &shape, folder.as_ref(), held.as_mut())?;
+        if let Some(taken) = graph.taken(&table) {
+            write_rows(&mut snapshot, &taken.going(table.clone()), &mut lines, |_| false).await?;
+        }
+        write_keyless(&mut snapshot, &graph, &mut lines).await?;
+        if let Some(stay) = staying.tables.get(&table) {
+            let reduce = |image: &mut Image| stay.reduce(image, &subject.ids);
+            write_rows(&mut snapshot, &stay.rows, &mut lines, reduce).await?;
         }
         graph.check()?;
-        if let (Some(folder), Some(out)) = (&mut folder, out) {
-            folder.keep(&file, out)?;
-        }
-        tables.push(
-            json!({ "table": table.title(), "file": file, "rows": count, "sha256": hex::encode(hasher.finalize()) }),
-        );
+        tables.extend(lines.finish(folder.as_mut())?);
     }
     drop(snapshot);
+    drop(staying);
     drop(graph);
     let mut kinds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     subject.handles.iter().for_each(|h| kinds.entry(&h.kind).or_default().push(&h.value));
@@ -148,6 +127,64 @@ pub async fn bundle(
     Ok((manifest, hash))
 }
 
+/// The tables with rows for the bundle; those whose rows have no key may turn out to have none.
+fn tables_of(graph: &Graph, staying: &Staying) -> BTreeSet<TableName> {
+    let going = graph.tables.iter().filter(|(_, taken)| !taken.is_empty()).map(|(table, _)| table);
+    let leads = |key: &&ForeignKey| graph.taken(&key.to).is_some_and(|taken| !taken.is_empty());
+    let carried = graph.relations.carrying().filter(leads).map(|key| &key.from);
+    going.chain(carried).chain(graph.owned.keys()).chain(staying.tables.keys()).cloned().collect()
+}
+
+/// Writes rows by their keys. `reduce` reduces a row to the person's part, and returns whether it did.
+async fn write_rows(
+    snapshot: &mut Snapshot<'_>,
+    rows: &GoingRows,
+    lines: &mut TableLines<'_>,
+    reduce: impl Fn(&mut Image) -> bool + Send,
+) -> Result<(), ChangeError> {
+    let (mut from, mut stride) = (0, FEWEST);
+    while from < rows.len() {
+        let range = from..rows.len().min(from + stride);
+        from = range.end;
+        let images = snapshot.images(lines.shape, &rows.stored(range)).await?;
+        let bytes: usize = images.iter().map(Image::size).sum();
+        stride = if bytes * 2 > TOGETHER { FEWEST } else { MOST.min(stride * 2) };
+        let shown = shown(snapshot.store, lines.table, &images).await?;
+        for (mut image, shown) in images.into_iter().zip(shown) {
+            let shown = if reduce(&mut image) { None } else { Some(shown) };
+            lines.add(image, shown).map_err(|e| failed(&e))?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the rows of a table without a key that are deleted for their owner, or by cascade.
+async fn write_keyless(
+    snapshot: &mut Snapshot<'_>,
+    graph: &Graph,
+    lines: &mut TableLines<'_>,
+) -> Result<(), ChangeError> {
+    let (table, shape) = (lines.table, lines.shape);
+    if graph.relations.keys.get(table).is_some_and(|key| !key.is_empty()) {
+        return Ok(());
+    }
+    let columns: Vec<String> = shape.columns.iter().map(|column| column.name.clone()).collect();
+    let names: Vec<Arc<str>> = columns.iter().map(|name| name.as_str().into()).collect();
+    let mut written = Ok(());
+    let mut take = |row: &[FetchedValue]| {
+        if written.is_ok() {
+            let image = Image(names.iter().cloned().zip(row.iter().cloned()).collect());
+            written = lines.add(image, Some(Map::new()));
+        }
+    };
+    if let Some(owned) = graph.owned.get(table) {
+        let wanted = WantedRows { table, columns: &columns, when: None, subject: &[] };
+        snapshot.each_of_keys(wanted, &owned.rows.by, &owned.rows.keys, |row| take(&row)).await?;
+    }
+    graph.each_carried(snapshot, table, &columns, take).await?;
+    written.map_err(|e| failed(&e))
+}
+
 /// Values that the layouts show of each row from the tables joined to its own, such as the words that numbers in it stand for.
 async fn shown(store: &Store, table: &TableName, images: &[Image]) -> Result<Vec<Map<String, Value>>, ChangeError> {
     let mut all = vec![Map::new(); images.len()];
@@ -168,20 +205,24 @@ async fn shown(store: &Store, table: &TableName, images: &[Image]) -> Result<Vec
     Ok(all)
 }
 
-/// Tables that may hold more about the person: those that our role may not read, and those outside the layout.
-fn left_out(snapshot: &Snapshot<'_>, graph: &Graph) -> Vec<Value> {
+/// Tables that may hold more about the person: those that our role may not read, those outside the layout, and those
+/// with rows that stay and have no key.
+fn left_out(snapshot: &Snapshot<'_>, graph: &Graph, staying: &Staying) -> Vec<Value> {
     let relations = &graph.relations;
     let may_hold = |(table, _): &&(TableName, &str)| disclose::may_be_personal(snapshot, table);
     let unread = relations.unread.iter().chain(&relations.elsewhere).filter(may_hold);
     let unread = unread.map(|(table, reason)| entry(&table.title(), true, reason));
-    let goes: Vec<String> =
-        graph.tables.iter().filter(|(_, taken)| !taken.is_empty()).map(|(t, _)| t.title()).collect();
-    let strange = disclose::strangers(snapshot, graph).into_iter().filter(|(table, _)| !goes.contains(table));
+    let held: Vec<String> = tables_of(graph, staying).iter().map(TableName::title).collect();
+    let strange = disclose::strangers(snapshot, graph).into_iter().filter(|(table, _)| !held.contains(table));
     let strange = strange.map(|(table, columns)| {
         let reason = format!("it is outside the layout and looks personal ({columns}): check it yourself");
         entry(&table, false, &reason)
     });
-    unread.chain(strange).collect()
+    let keyless = staying.keyless.iter().map(|table| {
+        let reason = "rows of it name the person, and it has no key that identifies them: check it yourself";
+        entry(&table.title(), false, reason)
+    });
+    unread.chain(strange).chain(keyless).collect()
 }
 
 /// An entry of what a bundle leaves out.
@@ -266,6 +307,68 @@ impl HeldLines {
         let mut file = self.lines.finish()?;
         file.rewind()?;
         io::copy(&mut SealedReader::begin(file, &self.key)?, stream).map(drop)
+    }
+}
+
+/// The lines of a table: in a file of the folder, or among those of the other tables.
+struct TableLines<'l> {
+    table: &'l TableName,
+    shape: &'l TableShape,
+    name: String,
+    file: Option<PrivateFile>,
+    held: Option<&'l mut HeldLines>,
+    hasher: Sha256,
+    /// Number of rows, and of those that are only the person's part.
+    rows: usize,
+    parts: usize,
+}
+
+impl<'l> TableLines<'l> {
+    fn begin(
+        table: &'l TableName,
+        shape: &'l TableShape,
+        folder: Option<&BundleFolder>,
+        held: Option<&'l mut HeldLines>,
+    ) -> Result<Self, ChangeError> {
+        let name = format!("{}.jsonl", table.title().replace(['/', '\\'], "_"));
+        let file = folder.map(|folder| folder.file(&name)).transpose()?;
+        Ok(TableLines { table, shape, name, file, held, hasher: Sha256::new(), rows: 0, parts: 0 })
+    }
+
+    /// Adds a row with the values shown of joined tables; `None` if it is only the person's part of the row.
+    fn add(&mut self, image: Image, shown: Option<Map<String, Value>>) -> io::Result<()> {
+        // PostgreSQL values are read as text.
+        let numbers = (self.shape.engine == Engine::Postgres).then_some(self.shape);
+        let mut row = row_json(image, numbers);
+        self.rows += 1;
+        self.parts += usize::from(shown.is_none());
+        if let Some(shown) = shown.filter(|shown| !shown.is_empty()) {
+            row.entry("shown").or_insert(Value::Object(shown));
+        }
+        if self.held.is_some() {
+            row.insert("table".to_owned(), Value::from(self.table.title()));
+        }
+        match (&mut self.file, &mut self.held) {
+            (Some(file), _) => put(&Value::Object(row), &mut self.hasher, file),
+            (None, Some(held)) => put(&Value::Object(row), &mut self.hasher, &mut held.lines),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Finishes the lines. Returns their entry of the manifest; `None` if there are none.
+    fn finish(self, folder: Option<&mut BundleFolder>) -> Result<Option<Value>, ChangeError> {
+        if self.rows == 0 {
+            return Ok(None);
+        }
+        if let (Some(folder), Some(file)) = (folder, self.file) {
+            folder.keep(&self.name, file)?;
+        }
+        let sha256 = hex::encode(self.hasher.finalize());
+        let mut entry = json!({ "table": self.table.title(), "file": self.name, "rows": self.rows, "sha256": sha256 });
+        if self.parts > 0 {
+            entry["parts"] = Value::from(self.parts);
+        }
+        Ok(Some(entry))
     }
 }
 

@@ -196,6 +196,12 @@ fn refuse_unread(store: &Store) -> Result<(), ChangeError> {
 /// Message for a person who is unknown because they were erased.
 async fn erased_before(store: &Store, given: &str) -> Result<String, ChangeError> {
     Ok(match erased_as(store, given).await? {
+        Some(session) if session.is_open() => {
+            format!(
+                "; the erasure of a person known by it began here and has not ended verified: it is {}",
+                session.status
+            )
+        }
         Some(session) => format!("; a person known by it was erased here, and that ended {}", session.status),
         None => String::new(),
     })

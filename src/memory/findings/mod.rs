@@ -165,6 +165,8 @@ kinds! {
     Medium "utility_differs", "backfill utility":
         "{episode whose utility is out of 0..1 or differs from its|episodes whose utility is out of 0..1 or differs \
          from their} signals";
+    High "unfinished_erasure", "purge $id --resume":
+        "{person whose erasure began here and has|people whose erasures began here and have} not ended verified";
     High "resurrected", "purge $id": "{person who was erased here is|people who were erased here are} back";
     Low "orphan_segment", "show segment $id": "{segment belongs|segments belong} to no episode";
     Low "missing_memory", "show episode $id": "{episode links|episodes link} missing memories";
@@ -301,6 +303,14 @@ impl Finding {
         {
             self.remedy = filled("supersede $id", &[older]);
             self.remedy += &filled(" --by $id", &[newer]);
+        }
+        self
+    }
+
+    /// Leaves the place of the id in the command to whoever runs it: the examples are not what it takes.
+    pub fn unnamed(mut self) -> Finding {
+        if let Some(kind) = kind_named(self.kind) {
+            self.remedy = kind.remedy.replace("$id", "SUBJECT");
         }
         self
     }

@@ -20,7 +20,7 @@ impl FindingsScreen {
             (["status"], _) => cx.follow(Destination::Home),
             (["audit", "verify"], _) => cx.follow(Destination::Panel(ScreenKind::Trail)),
             (["policy", "list"], _) => cx.follow(Destination::List(Entity::Policy, Conditions::default())),
-            (["purge", ..], Some(person)) => cx.follow(Destination::Erase(person)),
+            (["purge", ..], Some(person)) if finding.entity.is_some() => cx.follow(Destination::Erase(person)),
             (["unlink", ..], Some(child)) => cx.propose(Operation::Unlink { child }),
             (["supersede", ..], Some(_)) => {
                 let mut ids = finding.together;
