@@ -45,8 +45,8 @@ pub async fn look(store: &Store, brief: bool, replies: impl Fn(Reply) + Sync) ->
     };
     // An unreadable file mutes nothing.
     let muted = config::muted(store.location());
-    let (brief_limit, state) = (brief.then_some(BRIEF), config::state_folder());
-    let wanted = FindingRequest { kind: None, examples: EXAMPLES, brief: brief_limit, muted, retention: None, state };
+    let (limit, state) = (brief.then_some(BRIEF), config::state_folder());
+    let wanted = FindingRequest { examples: EXAMPLES, brief: limit, muted, state, ..FindingRequest::default() };
     // The card offers another look; after a temporary failure it says that one follows automatically.
     let failed = |error: change::ChangeError| {
         let failure = failure_of("Looking for findings ended early", &error);

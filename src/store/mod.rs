@@ -379,6 +379,12 @@ impl Store {
         Ok(self.sessions.fetch_within(&statement.sql, &statement.params, bytes).await?)
     }
 
+    /// As [`Store::fetch_text`], of the rows as they are stored, whatever this store previews.
+    async fn fetch_stored(&self, sql: &str) -> Result<Vec<RawRow>, StoreError> {
+        tracing::debug!(%sql, "fetch");
+        Ok(self.sessions.fetch(sql, &[]).await?)
+    }
+
     async fn fetch_text(&self, sql: &str) -> Result<Vec<RawRow>, StoreError> {
         self.fetch(&SelectStatement::new(self.engine(), sql.to_owned())).await
     }

@@ -73,7 +73,7 @@ impl StoredOrder<'_> {
         let sortable = match (but, hope) {
             (Some(sortable), _) => sortable,
             (None, Some(SortHope::Numbers)) => Sortable::No,
-            (None, _) if self.is_stored() => Sortable::of(self.store.sessions.fetch(&probe, &[]).await?.first()),
+            (None, _) if self.is_stored() => Sortable::of(self.store.fetch_stored(&probe).await?.first()),
             (None, _) => Sortable::of(self.store.fetch_text(&probe).await?.first()),
         };
         known.keep(probe, sortable.clone());

@@ -175,9 +175,13 @@ impl PurgeSubject {
 
     /// Sentences about handles that are like no word by their form, and are fixed words in this database.
     fn fixed_words(&self) -> impl Iterator<Item = String> {
-        let fixed = self.searched().filter(|h| !is_many(&h.kind) && !is_plain(&h.value));
-        fixed.filter_map(|h| h.common.as_ref().filter(|why| *why != OTHERS_TOO).map(|why| (h, why))).map(|(h, why)| {
-            format!("a handle of the kind {} is a common word here, and a possible mention in texts: {why}", h.kind)
+        let fixed = self.searched().filter(|h| !h.is_shared() && !is_many(&h.kind) && !is_plain(&h.value));
+        fixed.filter_map(|h| {
+            let why = h.common.as_ref()?;
+            Some(format!(
+                "a handle of the kind {} is a common word here, and a possible mention in texts: {why}",
+                h.kind
+            ))
         })
     }
 

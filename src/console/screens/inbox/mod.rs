@@ -92,7 +92,7 @@ pub struct InboxScreen {
     pub filled: bool,
     /// Whether others wrote, or it was left, since the rows were read.
     aged: bool,
-    /// Whether another row took the place of the selected one, which is gone, and no key was pressed since.
+    /// Whether another row took the place of the selected one, which is gone, and nobody asked for a verdict or moved on since.
     slid: bool,
     /// The pending request, and the stage that it reads.
     pub pending: Option<(Ticket, InboxStage)>,
